@@ -228,7 +228,7 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
     })
   }
 
-  test('an owner deletes the organisation once its name is typed and nothing is in the way, and then works in the other one', async () => {
+  test('an owner deletes the organisation once its name is typed and nothing prevents it, and then works in the other one', async () => {
     const email = 'leaver@example.com'
     await foundedBy(email, 'Kept')
     const { id } = await foundedBy(email, 'Gone & away')

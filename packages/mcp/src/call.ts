@@ -1,9 +1,9 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { type Purser, PurserError } from '@purser/sdk'
-import { answered, invalidArguments, isFinal, refusalOf, refused } from './answer.ts'
 import type { OpenKeys } from './keys.ts'
 import { type Arguments, faultsOf, requestOf, type ServiceRequest } from './request.ts'
 import { type Tool, takesKey } from './tool.ts'
+import { invalidArguments, isFinal, refusalOf, refused, toolResultOf } from './tool-result.ts'
 
 /** The dependencies of a call: the client, the open keys and the tools. */
 export interface CallDeps {
@@ -65,7 +65,7 @@ async function outcomeOf(
   signal: AbortSignal,
 ): Promise<{ readonly result: CallToolResult; readonly isKnown: boolean }> {
   try {
-    return { result: answered(tool, await responseOf(purser, tool, request, signal)), isKnown: true }
+    return { result: toolResultOf(tool, await responseOf(purser, tool, request, signal)), isKnown: true }
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof PurserError)) throw error

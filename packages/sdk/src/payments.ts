@@ -13,10 +13,10 @@ import {
   readVerification,
   type Settlement,
   type Verification,
-} from './payment-answers.ts'
+} from './payment-responses.ts'
 import type { CallOptions, Send } from './transport.ts'
 
-export type { Challenge, Settlement, Verification, X402V1Body } from './payment-answers.ts'
+export type { Challenge, Settlement, Verification, X402V1Body } from './payment-responses.ts'
 
 type ChallengeBody = Body<operations['payments.challenge']>
 

@@ -1,6 +1,6 @@
 import { callUntyped, listUntyped } from './call.ts'
 import type { Listing, PageQuery } from './paging.ts'
-import { confirm } from './payment-answers.ts'
+import { confirm } from './payment-responses.ts'
 import { isRecord } from './problem.ts'
 import type { CallOptions, Send } from './transport.ts'
 

@@ -1,7 +1,7 @@
 import { PurserError } from './errors.ts'
 import { readEvents } from './event-stream.ts'
-import { delayMsAfter, isPassing, jsonIn, textOf } from './live-answer.ts'
 import { isRecord } from './problem.ts'
+import { delayMsAfter, isPassing, jsonIn, textOf } from './reconnecting-stream.ts'
 import { type CallOptions, type Open, pause } from './transport.ts'
 
 export interface ListenQuery {

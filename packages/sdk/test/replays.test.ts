@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { OwnResponse } from '../src/middleware/answers.ts'
 import { type Claim, openReplays } from '../src/middleware/replays.ts'
+import type { OwnResponse } from '../src/middleware/responses.ts'
 
 const fingerprint = 'credential, method and address'
 const payer = '0x1111111111111111111111111111111111111111'

@@ -38,7 +38,7 @@ export interface Overrides {
   readonly screening?: Screening
   readonly gasPrices?: GasPrices
   /** Least payments of an owner that may be released a day; tests make it small. */
-  readonly unsoldPerDayMin?: number
+  readonly releasedPerDayMin?: number
   /** How often the database is read for work that is due; tests make it less often. */
   readonly probe?: ProbeIntervals | undefined
   /** Replaces the partners that the configuration opened. */

@@ -128,7 +128,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     {
       verifiedMsMax: config.verifiedSecondsMax * 1_000,
       onSettlementWanted: settlementsWanted.raise,
-      unsoldPerDayMin: overrides.unsoldPerDayMin,
+      releasedPerDayMin: overrides.releasedPerDayMin,
     },
   )
   const testing = createTesting({ ...payments.deps, hasTestClock: config.testClock, faucet: base.faucet })

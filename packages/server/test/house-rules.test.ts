@@ -123,7 +123,7 @@ const sharedState: ReadonlyMap<string, string> = new Map([
 const sharedByCallers: ReadonlyMap<string, string> = new Map([
   ['sdk/src/middleware/discovery.ts', 'how a handler sells its route, for as long as the handler lives'],
   ['sdk/src/middleware/attach.ts', 'what a request of the framework belongs to, for as long as the request lives'],
-  ['sdk/src/middleware/answers.ts', 'texts computed from a challenge, for as long as the challenge lives'],
+  ['sdk/src/middleware/responses.ts', 'texts computed from a challenge, for as long as the challenge lives'],
   ['sdk/src/pay/payment.ts', 'what a response belongs to, for as long as the response lives'],
   ['devnet/src/demo.ts', 'the program itself: it runs once in a process'],
   ['devnet/src/faucet.ts', 'the order of the transactions of the one dev account of a chain'],

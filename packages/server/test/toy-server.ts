@@ -106,7 +106,7 @@ const operations = [
     output: z.string(),
     async guests(_deps, { query: { ticket } }) {
       const tenant = { organisationId: 'org_0', environment: 'test' } as const
-      return { tenant, actor: { kind: 'guest', guestId: String(ticket) }, placeOwner: 'org_0' } as const
+      return { tenant, actor: { kind: 'guest', guestId: String(ticket) }, shareOwner: 'org_0' } as const
     },
     run: () => 'y'.repeat(4_000_000),
   }),
@@ -162,7 +162,7 @@ export async function aToyServer(options: Partial<HttpOptions> = {}): Promise<{ 
         organisationId: `org_${org}`,
         environment: 'test',
         apiKeyId: `key_${org}${key}`,
-        placeOwner: `org_${org}`,
+        shareOwner: `org_${org}`,
         scopes: null,
         isSuspended: false,
       }

@@ -17,7 +17,11 @@ const bannedPhrases = /\bis of no (?!use\b)\w+|\b(?:version|release) before\b/gi
 
 /** Names of responses. A person, a node or a partner may answer in prose. */
 const bannedNames =
-  /\b(?:Raw|Stored|Rpc|Partner|Outbound|problem|success|secret|preflight)Answers?\b|\banswerHeaders?\b/g
+  /\b(?:Raw|Stored|Rpc|Partner|Outbound|problem|success|secret|preflight)Answers?\b|\banswerHeaders?\b|\/(?:\w+-)?answers?\.ts\b/g
+
+/** Names that docs/GLOSSARY.md replaces: a slot, a share owner, the limit on releases, the eviction of open payments. */
+const bannedTerms =
+  /\b(?:placeOwner\w*|waitForPlace|giveWay|givingWay\w*|(?:list)?InTheWay|inTheWayOf|\w*WithoutPlace|HeldPlace|judge(?:Credential|Payment))\b/g
 
 /** `held` is a status of the API and may be a name. In prose it has too many meanings. */
 const bannedInProse = /\bheld\b/gi
@@ -87,6 +91,7 @@ function hitsIn(file: SourceFile): readonly string[] {
     ...(file.text.match(bannedSpellings) ?? []),
     ...(file.text.match(bannedPhrases) ?? []),
     ...(file.text.match(bannedNames) ?? []),
+    ...(file.text.match(bannedTerms) ?? []),
     ...(proseOf(file).match(bannedInProse) ?? []),
     ...(file.text.match(riddle) ?? []).map(() => 'The same'),
     ...(isTest(file) ? [] : (file.text.match(questions) ?? [])).map((found) => found.replace(/\W/g, '')),
@@ -117,6 +122,8 @@ test.each([
   ["purpose: 'transfers.authorised'", 'authorised'],
   ['Reads at its own pace.', 'pace'],
   ['const sent: RawAnswer = page', 'RawAnswer'],
+  ["import { textOf } from './live-answer.ts'", '/live-answer.ts'],
+  ['const owner = ctx.placeOwner', 'placeOwner'],
 ])('%j is found', (text, word) => {
   expect(hitsIn({ name: 'packages/server/src/example.ts', text })).toEqual([`packages/server/src/example.ts: ${word}`])
 })

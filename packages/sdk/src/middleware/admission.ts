@@ -1,8 +1,8 @@
 import type { VerifiedPayment } from '../payments.ts'
 import type { Session } from '../sessions.ts'
-import type { OwnResponse } from './answers.ts'
 import type { Conclusion } from './conclusion.ts'
 import type { ReadableBy } from './headers.ts'
+import type { OwnResponse } from './responses.ts'
 import type { PaidVault } from './vault.ts'
 
 /** A response sent instead of the handler's. */

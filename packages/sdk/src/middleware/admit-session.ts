@@ -1,7 +1,7 @@
 import type { Session } from '../sessions.ts'
 import type { Admission } from './admission.ts'
-import { problemResponse } from './answers.ts'
 import { isMisconfigured, type PaymentContext, requestPayment } from './request-payment.ts'
+import { problemResponse } from './responses.ts'
 import { openVault } from './vault.ts'
 
 /**

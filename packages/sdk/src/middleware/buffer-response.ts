@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import type { OwnResponse } from './answers.ts'
 import { exposeHeaders, type ReadableBy, readingHeaders } from './headers.ts'
+import type { OwnResponse } from './responses.ts'
 
 /** A response that is buffered in memory, so that nothing is sent before it is paid for. */
 export interface BufferedResponse {

@@ -1,5 +1,5 @@
-import type { OwnResponse } from './answers.ts'
 import type { PayerSignature } from './payer-signature.ts'
+import type { OwnResponse } from './responses.ts'
 
 /** `release` with the receipt headers, or the response to send instead of the handler's. */
 export type Conclusion = Release | Withhold

@@ -1,8 +1,8 @@
 import { decodeMppJson, discoveryDocument, type PaymentOffer, parseChallenges, type SoldRoute } from '@purser/protocol'
 import { must, mustKnow, mustOptions, type Named } from '../check.ts'
-import { type OwnResponse, problemResponse } from './answers.ts'
 import type { PayOptions } from './options.ts'
 import { challengeFailed, challengeRequestOf } from './request-payment.ts'
+import { type OwnResponse, problemResponse } from './responses.ts'
 import { routeOf, type Seller } from './seller.ts'
 
 /** A paid route as a discovery document describes it, apart from its payment. */

@@ -1,11 +1,11 @@
 import { must, mustKnow } from '../check.ts'
 import { isRecord } from '../problem.ts'
 import type { Paid } from './admission.ts'
-import type { OwnResponse } from './answers.ts'
 import { attachPaid } from './attach.ts'
 import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import type { PayOptions, RouteDefaults, WalletOptions } from './options.ts'
+import type { OwnResponse } from './responses.ts'
 import { createSeller } from './seller.ts'
 import { headersOfCall, responseOf, resultOf, type ToolRefusal, withReceipt } from './tool-messages.ts'
 

@@ -1,5 +1,5 @@
-import type { OwnResponse } from './answers.ts'
 import type { ReadableBy } from './headers.ts'
+import type { OwnResponse } from './responses.ts'
 
 /** The origins whose scripts may call the paid routes. */
 export interface CorsOptions {

@@ -1,10 +1,10 @@
 import type { Verification } from '../payments.ts'
-import type { OwnResponse } from './answers.ts'
 import type { Again } from './conclusion.ts'
 import type { Credential } from './credential.ts'
 import { grantOf } from './grant.ts'
 import { unsettledResponse } from './receipts.ts'
 import { type PaymentContext, requestPayment } from './request-payment.ts'
+import type { OwnResponse } from './responses.ts'
 import { conclude, type Purchase, releaseRedemption } from './settle.ts'
 
 /** A verified purchase: a verified payment, or a redemption that allows the handler to run again. */

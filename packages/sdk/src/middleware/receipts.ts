@@ -1,10 +1,10 @@
 import { decodeMppJson, formatReceipt, offerReceiptKey, parseMppCredential, receiptExtension } from '@purser/protocol'
 import type { VerifiedPayment } from '../payments.ts'
 import { isRecord } from '../problem.ts'
-import type { OwnResponse } from './answers.ts'
 import { mppFactsOf } from './contract.ts'
 import type { Credential, MppSent, X402Credential } from './credential.ts'
 import { encodeHeader } from './headers.ts'
+import type { OwnResponse } from './responses.ts'
 
 /** The settlement state of a sold response. */
 export interface Moved {

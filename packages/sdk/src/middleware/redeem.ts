@@ -1,6 +1,5 @@
 import { ConflictError, NotFoundError } from '../errors.ts'
 import type { Admission, Served } from './admission.ts'
-import { type OwnResponse, problemResponse } from './answers.ts'
 import type { Conclusion } from './conclusion.ts'
 import type { Credential } from './credential.ts'
 import { isTargetedCaching, privateCacheControl } from './headers.ts'
@@ -10,6 +9,7 @@ import { receiptOf } from './receipts.ts'
 import { redeemRequestOf } from './redeem-request.ts'
 import { unkept } from './replays.ts'
 import type { PaymentContext } from './request-payment.ts'
+import { type OwnResponse, problemResponse } from './responses.ts'
 import { isPassing, type Purchase, redemptionRefusal, releaseRedemption } from './settle.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { OwnResponse } from './answers.ts'
+import type { OwnResponse } from './responses.ts'
 
 /** A purchase with a payment identifier: what must match for a repeat to be answered. */
 interface Purchase {

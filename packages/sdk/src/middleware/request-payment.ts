@@ -5,9 +5,9 @@ import {
   RateLimitError,
   ValidationError,
 } from '../errors.ts'
-import { challengeResponse, type OwnResponse, problemResponse, type Refusal } from './answers.ts'
 import type { ChallengeRequested } from './contract.ts'
 import { offersFor } from './offers.ts'
+import { challengeResponse, type OwnResponse, problemResponse, type Refusal } from './responses.ts'
 import type { Route, Seller } from './seller.ts'
 
 /** The payment terms of one request: everything on which its challenge and its payment must agree. */

@@ -1,13 +1,13 @@
 import { ConflictError, NotFoundError, PurserError } from '../errors.ts'
 import type { Settlement, VerifiedPayment } from '../payments.ts'
 import { pause } from '../transport.ts'
-import { type OwnResponse, problemResponse } from './answers.ts'
 import type { Again, Conclusion, Release, Withhold } from './conclusion.ts'
 import type { Credential } from './credential.ts'
 import type { Grant } from './grant.ts'
 import { type Moved, receiptOf } from './receipts.ts'
 import { redeemRequestOf } from './redeem-request.ts'
 import type { PaymentContext } from './request-payment.ts'
+import { type OwnResponse, problemResponse } from './responses.ts'
 import type { Route, Seller } from './seller.ts'
 
 /**

@@ -7,8 +7,8 @@ import {
   x402Headers,
 } from '@purser/protocol'
 import { isRecord } from '../problem.ts'
-import type { OwnResponse } from './answers.ts'
 import { decodeHeader, encodeHeader } from './headers.ts'
+import type { OwnResponse } from './responses.ts'
 
 /** The members of `_meta` that carry payments (x402 MCP transport v2; MPP draft-payment-transport-mcp-00). */
 const keys = {

@@ -1,7 +1,7 @@
 import { readBytes } from '../pay/bounded.ts'
 import type { Paid } from './admission.ts'
-import type { OwnResponse } from './answers.ts'
 import { exposeHeaders, isTargetedCaching, privateCacheControl, type ReadableBy, readingHeaders } from './headers.ts'
+import type { OwnResponse } from './responses.ts'
 import { isSold } from './sold-status.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Db, type Queryable, type Sql, sql } from '../platform/db/db.ts'
 import { deletionsMax } from '../platform/db/delete-expired.ts'
-import { firstIdAt, oneOf } from '../platform/db/page.ts'
+import { firstIdAt, idIn } from '../platform/db/page.ts'
 
 /** A table whose rows lose their signed bytes once nothing needs them. */
 export interface SignedTable {
@@ -26,7 +26,7 @@ const payments: SignedTable = {
   drop: (keys, bound) => sql`
     with spent as (
       select id from payments p
-      where ${oneOf(sql`id`, keys)} and settlement is not null and check_at is null
+      where ${idIn(sql`id`, keys)} and settlement is not null and check_at is null
         and ((status = 'settled' and settled_at < ${bound}) or (status in ('settlement_failed', 'voided') and valid_before < ${bound}))
         and (settlement ->> 'kind' in ('permit2', 'tempo') or claim_key like 'eip3009:%')
         and not exists (select from relays where purpose = 'payments' and subject_id = p.id
@@ -39,7 +39,7 @@ const payments: SignedTable = {
       where id = any(array(select id from spent)) and ${between(keys)}
       returning id
     )
-    select id as key from payments where ${oneOf(sql`id`, keys)} and settlement is not null and id not in (select id from dropped)`,
+    select id as key from payments where ${idIn(sql`id`, keys)} and settlement is not null and id not in (select id from dropped)`,
 }
 
 /** Condition on the keys of payments, by which their partitions are found when the statement begins. */

@@ -16,8 +16,8 @@ import { createBatchedReads, tryCalls, tryOne } from './batched-reads.ts'
 import { fail } from './errors.ts'
 import { takesDataGas } from './fees.ts'
 import { balancesCall, readBalances } from './holdings.ts'
-import { createPaymentReads } from './judge-payments.ts'
 import { createOfferedFees, medianOf, suggestedTip } from './offered-fees.ts'
+import { createPaymentReads } from './payment-reads.ts'
 import type {
   Chain,
   Head,

@@ -34,12 +34,12 @@ export interface SignedTransaction {
 }
 
 /**
- * `used`: this transaction settled the permit, or, where it has `places`, settled as many equal permits of the payer as there are places, of which
- * this may be one: the indexes of the proxy's logs in its receipt. `elsewhere`: no settling transaction was found, so the nonce was invalidated or spent otherwise.
+ * `used`: this transaction settled the permit. If `logIndexes` is set, it settled that many identical permits of the payer, and this may be one of them:
+ * they are the indexes of the proxy's logs in its receipt. `elsewhere`: no settling transaction was found, so the nonce was invalidated or spent otherwise.
  * `open`: not deep enough yet; query again later and decide nothing.
  */
 export type Permit2Use =
-  | { readonly outcome: 'used'; readonly transactionHash: Hex; readonly places?: readonly number[] }
+  | { readonly outcome: 'used'; readonly transactionHash: Hex; readonly logIndexes?: readonly number[] }
   | { readonly outcome: 'elsewhere' }
   | { readonly outcome: 'open' }
 

@@ -10,7 +10,7 @@ import {
 import { expect, test } from 'vitest'
 import { nodesOf } from '../../test/deposits/fake-chain.ts'
 import { isProblem } from '../platform/errors.ts'
-import { createPaymentReads } from './judge-payments.ts'
+import { createPaymentReads } from './payment-reads.ts'
 import { inspectPermit2, isSpent } from './permit2.ts'
 import { createPermit2Use } from './rpc/permit2-use.ts'
 import { createQuorum } from './rpc/quorum.ts'
@@ -163,7 +163,7 @@ test('a nonce that is spent without such a transaction was spent elsewhere', asy
 
 test('a transaction that settles the permit through another contract proves as many permits as its logs have settlements of the amount', async () => {
   const through = { height: 100n, spentAt: 90n, inputs: [another, `0x12345678${ours.slice(2)}`], to: settler } as const
-  const used = (places: readonly number[]) => ({ outcome: 'used', transactionHash: hashOf(1), places })
+  const used = (logIndexes: readonly number[]) => ({ outcome: 'used', transactionHash: hashOf(1), logIndexes })
   const twice = ['paid', 'settled', 'foreign', 'paid', 'token', 'settled'] as const
   expect(await search({ ...through, logs: ['token', 'paid', 'settled'] })).toEqual(used([2]))
   expect(await search({ ...through, logs: twice })).toEqual(used([1, 5]))
@@ -180,10 +180,10 @@ test('a transfer that belongs to an authorization proves no permit, and one behi
   expect(await search({ ...through, logs: [...borrowed, 'token', 'paid', 'settled'] })).toEqual({
     outcome: 'used',
     transactionHash: hashOf(0),
-    places: [4],
+    logIndexes: [4],
   })
   expect(await search({ ...through, logs: [...borrowed, 'paid', 'settled', ...borrowed, 'settled'] })).toMatchObject({
-    places: [3],
+    logIndexes: [3],
   })
 })
 
@@ -195,7 +195,7 @@ test('one of two nodes cannot invent a settlement through another contract, nor 
   ]
   expect(await search(honest, lying)).toEqual({ outcome: 'open' })
   expect(await search({ ...through, logs: [] }, honest)).toEqual({ outcome: 'open' })
-  const decided = { outcome: 'used', transactionHash: hashOf(0), places: [1] }
+  const decided = { outcome: 'used', transactionHash: hashOf(0), logIndexes: [1] }
   expect(await search(honest, lying, honest)).toEqual(decided)
 })
 

@@ -138,27 +138,27 @@ function programOf(calls: readonly LaneCall[], reads: readonly ReadCall[]): Hex 
   return `0x${write(write(0).length / 2)}${blobs}`
 }
 
-interface Place {
+interface MemoryLayout {
   readonly blobAt: number
   readonly scratch: number
 }
 
-function readOf({ to, data, slot }: ReadCall & { readonly slot: number }, place: Place): string {
+function readOf({ to, data, slot }: ReadCall & { readonly slot: number }, place: MemoryLayout): string {
   return `${copy(data, place)}6020${push(slot)}${args(data, place)}${account(to)}5afa15${jumpIfSo}`
 }
 
-function callOf({ to, data, value }: LaneCall, place: Place): string {
+function callOf({ to, data, value }: LaneCall, place: MemoryLayout): string {
   return `${copy(data, place)}60006000${args(data, place)}7f${uintWord(value)}${account(to)}5af115${jumpIfSo}`
 }
 
 const jumpIfSo = `60${failAt}57`
 
 /** CODECOPY of a call's data into memory. */
-function copy(data: Hex, { blobAt, scratch }: Place): string {
+function copy(data: Hex, { blobAt, scratch }: MemoryLayout): string {
   return `${push((data.length - 2) / 2)}${push(blobAt)}${push(scratch)}39`
 }
 
-function args(data: Hex, { scratch }: Place): string {
+function args(data: Hex, { scratch }: MemoryLayout): string {
   return `${push((data.length - 2) / 2)}${push(scratch)}`
 }
 

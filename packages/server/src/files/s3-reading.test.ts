@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startS3 } from '../../test/files/s3-server.ts'
+import { createFairSemaphore } from '../platform/fair-semaphore.ts'
 import { systemRandom } from '../platform/random.ts'
 import { ReusedBufferStream } from '../platform/reused-buffer-stream.ts'
-import { createTurns } from '../platform/turns.ts'
 import { type BlobKey, type BlobStore, openS3Blobs } from './index.ts'
 import type { S3Options } from './s3.ts'
 
@@ -68,8 +68,8 @@ test('S4: one owner has at most its share of the connections for downloads, and 
   await fifth
 })
 
-test('S4: ten owners with all places that they may have leave a download to an eleventh', async () => {
-  const turns = createTurns(64, { waitMsMax: 20, waitingMax: 1_000 })
+test('S4: ten owners with all slots that they may have leave a download to an eleventh', async () => {
+  const turns = createFairSemaphore(64, { waitMsMax: 20, waitingMax: 1_000 })
   for (let owner = 0; owner < 10; owner++)
     await Promise.allSettled(Array.from({ length: 64 }, () => turns.take(`slow ${owner}`)))
   await expect(turns.take('eleventh')).resolves.toBeTypeOf('function')

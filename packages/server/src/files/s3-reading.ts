@@ -1,9 +1,9 @@
 import { finished, Readable } from 'node:stream'
 import { GetObjectCommand, HeadObjectCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3'
+import type { FairSemaphore } from '../platform/fair-semaphore.ts'
 import { freed } from '../platform/freed.ts'
 import { releaseRecentMemory } from '../platform/memory.ts'
 import { ReusedBufferStream, type TakeBytes } from '../platform/reused-buffer-stream.ts'
-import type { Turns } from '../platform/turns.ts'
 import { BlobRangeOutside, fail } from './errors.ts'
 import type { ByteRange, OpenedBlob } from './port.ts'
 import type { ObjectName } from './s3-uploading.ts'
@@ -12,12 +12,12 @@ import type { ObjectName } from './s3-uploading.ts'
 export interface Reads {
   readonly client: S3Client
   /** Places for contents that have a connection to the storage, shared between their owners. */
-  readonly places: Turns
+  readonly slots: FairSemaphore
   /** A caller that takes no piece for this time loses the connection to the storage; it gets another one when it goes on. */
   readonly stalledMs: number
 }
 
-/** An object, and the owner of the place that its content takes. */
+/** An object, and the owner of the slot that its content takes. */
 export interface OwnedObject {
   readonly name: ObjectName
   readonly owner: string
@@ -42,7 +42,7 @@ export async function openObject(
   return { size, content: new ObjectContent(reads, object, { body, etag, range: range ?? { offset: 0, length } }) }
 }
 
-/** An open object. Its place is free again when its body has ended or was destroyed. */
+/** An open object. Its slot is free again when its body has ended or was destroyed. */
 interface Got {
   readonly body: Readable
   /** Bytes of the body, and of the whole object. */
@@ -58,13 +58,13 @@ interface Part {
   readonly until?: AbortSignal
 }
 
-/** With `until` it waits for a place until that signal is aborted, and for the storage too. */
+/** With `until` it waits for a slot until that signal is aborted, and for the storage too. */
 async function getObject(
-  { client, places }: Reads,
+  { client, slots }: Reads,
   { name, owner }: OwnedObject,
   { range, etag, until }: Part,
 ): Promise<Got | 'outside' | undefined> {
-  const release = await places.take(owner, until)
+  const release = await slots.take(owner, until)
   let got: Got | undefined
   try {
     const part = {
@@ -201,7 +201,7 @@ class ObjectContent extends ReusedBufferStream {
   }
 
   /**
-   * Opens the rest of the same content again. The head of the response was sent, so it waits for a place as long as the reader does, which occupies no
+   * Opens the rest of the same content again. The head of the response was sent, so it waits for a slot as long as the reader does, which occupies no
    * connection meanwhile.
    */
   async #reopen(sent: number, gone: AbortSignal): Promise<Readable> {

@@ -7,9 +7,9 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3'
+import { createFairSemaphore } from '../platform/fair-semaphore.ts'
 import { memoryBudgets } from '../platform/memory-budgets.ts'
 import type { Random } from '../platform/random.ts'
-import { createTurns } from '../platform/turns.ts'
 import { BlobTooLarge, fail } from './errors.ts'
 import { type BlobKey, type BlobStore, isBlobKey, newBlobKey, type S3Settings } from './port.ts'
 import { openObject, type Reads, undefinedIfNoObject } from './s3-reading.ts'
@@ -83,7 +83,7 @@ function readsOf(settings: S3Settings, own: Pick<S3Options, 'readsMax' | 'stalle
   const max = own.readsMax ?? readsMax
   return {
     client: clientOf(settings, max),
-    places: createTurns(max, { ...patience, waitMsMax: own.waitMsMax ?? patience.waitMsMax }),
+    slots: createFairSemaphore(max, { ...patience, waitMsMax: own.waitMsMax ?? patience.waitMsMax }),
     stalledMs: own.stalledMs ?? stalledMs,
   }
 }
@@ -181,7 +181,7 @@ async function ifListed<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Turns storage errors into the problem `file-storage-unavailable`, which does not reveal the storage's location. */
+/** FairSemaphore storage errors into the problem `file-storage-unavailable`, which does not reveal the storage's location. */
 async function onStorage<T>(work: Promise<T>): Promise<T> {
   try {
     return await work

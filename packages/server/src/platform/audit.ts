@@ -201,7 +201,7 @@ const ArchivedRun = z.object({
 })
 
 /** A place in the chain: behind that record. */
-interface Place {
+interface ChainPosition {
   readonly sequence: bigint
   readonly hash: Uint8Array
 }
@@ -216,7 +216,7 @@ export async function verifyAudit(db: Queryable, organisationId: AuditOwner): Pr
     sql`select sequence, hash from audit_heads where organisation_id = ${organisationId}`,
   )
   const runs = await listArchivedRuns(db, organisationId)
-  let place: Place = { sequence: 0n, hash: genesis }
+  let place: ChainPosition = { sequence: 0n, hash: genesis }
   let archived = 0n
   const skipArchived = (): void => {
     for (let run = runs.get(place.sequence + 1n); run !== undefined; run = runs.get(place.sequence + 1n)) {

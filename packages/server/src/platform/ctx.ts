@@ -28,8 +28,8 @@ export interface Person {
   readonly isLive: boolean
   /** Whether the operator has suspended that organisation. */
   readonly isSuspended: boolean
-  /** The owner of the places that calls in that organisation take; the account itself where the request names none. */
-  readonly placeOwner: string
+  /** As `Caller.shareOwner`, for calls in that organisation; the account itself if the request names none. */
+  readonly shareOwner: string
   /** When this session began: the last time that the person authenticated. */
   readonly authenticatedAt: Date
 }
@@ -38,8 +38,11 @@ export interface Person {
 export interface Caller {
   readonly tenant: Tenant
   readonly actor: Actor
-  /** The owner of the places of this process that the call takes: the account of an organisation on the free plan, otherwise the organisation. */
-  readonly placeOwner: string
+  /**
+   * The organisation or account whose share of this process's limits the call uses: the account of an organisation on the free plan, otherwise the
+   * organisation.
+   */
+  readonly shareOwner: string
   /** Set where the actor is a person. */
   readonly person?: Person
   /** The scopes of an API key; undefined for a key that has all, and for others. */
@@ -68,9 +71,9 @@ export function callerId(actor: Actor): ApiKeyId | AccountId {
   throw new Error('only an API key or a person makes this call')
 }
 
-/** The owner of the places of this process that a call takes. Work of the service itself for an organisation takes the organisation's. */
-export function placeOwnerOf({ placeOwner, tenant }: Pick<Call, 'placeOwner' | 'tenant'>): string {
-  return placeOwner ?? tenant.organisationId
+/** Returns the share owner of a call. Work of the service itself for an organisation uses the organisation's share. */
+export function shareOwnerOf({ shareOwner, tenant }: Pick<Call, 'shareOwner' | 'tenant'>): string {
+  return shareOwner ?? tenant.organisationId
 }
 
 /** Dependencies that live as long as the process, of every part. A feature adds its own in its `ports.ts`. */
@@ -119,7 +122,7 @@ export interface Background {
   /** The person who calls; undefined for an API key, a guest and work of the service itself. */
   readonly person?: Person | undefined
   /** As of the caller; undefined for work of the service itself. */
-  readonly placeOwner?: string | undefined
+  readonly shareOwner?: string | undefined
   readonly requestId: RequestId
   /** Writes an event to the outbox in the caller's transaction, so that a fact and its event commit together. */
   publish<T extends EventType>(tx: Tx, type: T, payload: EventPayloads[T]): Promise<Id<'evt'>>

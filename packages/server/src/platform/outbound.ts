@@ -1,8 +1,8 @@
 import { collectBytes, countChunks } from '@purser/protocol'
 import { type Dispatcher, Pool } from 'undici'
 import { instantOf } from './clock.ts'
+import { createFairSemaphore } from './fair-semaphore.ts'
 import { inClientSpan } from './tracing/spans.ts'
-import { createTurns } from './turns.ts'
 
 /** Why an outbound request got no response. Its message contains no address: addresses may contain keys. */
 export class OutboundError extends Error {
@@ -90,7 +90,7 @@ const largeAtOnce = 8
 
 export function createOutbound(): Outbound {
   const pools = new Map<string, Pool>()
-  const largeTurns = createTurns(largeAtOnce)
+  const largeTurns = createFairSemaphore(largeAtOnce)
   const poolOf = (origin: string): Pool => {
     const known = pools.get(origin)
     if (known !== undefined) return known

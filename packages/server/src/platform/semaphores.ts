@@ -1,4 +1,4 @@
-import { requestPatience, waitForPlace } from './waiting-queue.ts'
+import { requestWaitLimits, waitForSlot } from './waiting-queue.ts'
 
 /** A queue with a limit of concurrent work in this process. */
 export interface Semaphore {
@@ -32,7 +32,7 @@ export function createSemaphores(connectionsMax: number): WithSemaphores {
     const queue = queues.get(name) ?? { running: 0, waiting: new Set() }
     queues.set(name, queue)
     if (queue.running < width) queue.running += 1
-    else await waitForPlace(queue.waiting, requestPatience)
+    else await waitForSlot(queue.waiting, requestWaitLimits)
     return () => release(name, queue)
   }
   const release = (name: string, queue: Queue): void => {

@@ -2,7 +2,7 @@ import { addressBlock } from '@purser/protocol'
 import { failPlatform, type Problem } from './errors.ts'
 
 /** The use of a limited resource: by the owner, by all owners, and the maximum. */
-export interface Places {
+export interface Usage {
   readonly own: number
   readonly taken: number
   readonly max: number
@@ -14,7 +14,7 @@ export interface Places {
  * Returns whether an owner may take `more` units: each owner may have half of those that the others leave. The first gets half, the next a
  * quarter, and an owner without any gets one while any is free. So no owner can leave another without any.
  */
-export function mayTake({ own, taken, max, more = 1 }: Places): boolean {
+export function mayTake({ own, taken, max, more = 1 }: Usage): boolean {
   if (taken + more > max) return false
   return own === 0 || own + more < (max - (taken - own)) / 2 + 1
 }

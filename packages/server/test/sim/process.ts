@@ -10,7 +10,7 @@ import {
   voidUnsettled,
 } from '../../src/features/payments/index.ts'
 import type { Settlements } from '../../src/features/payments/ports.ts'
-import { createUnsoldLimit } from '../../src/features/payments/unsold.ts'
+import { createReleaseLimit } from '../../src/features/payments/release-limit.ts'
 import { passRelays, type RelayerParts, relayHandler } from '../../src/features/relayer/index.ts'
 import { listForgotten, makeDue } from '../../src/features/relayer/queue-store.ts'
 import { createTransferPorts } from '../../src/features/transfers/index.ts'
@@ -64,7 +64,7 @@ export class SimProcess {
       recordPayment: createRecorder({ db }, { nanoUsdPerDayMax: 10n ** 15n, openPerPayerMax: 100, verifiedMsMax }),
       chainMemory: createChainMemory(),
       unsettledChecks: createUnsettledChecks(),
-      unsold: createUnsoldLimit(clock),
+      releaseLimit: createReleaseLimit(clock),
       settlements: patient(
         createSettlements({ db, clock }, () => undefined),
         chance,

@@ -31,7 +31,7 @@ beforeAll(async () => {
   world = await aWorld({
     chains: [chain],
     config: { settleNanoUsdPerDayMax: budget },
-    boot: { clock: { now: () => new Date(Date.now() + aheadMs) }, unsoldPerDayMin: 1_000 },
+    boot: { clock: { now: () => new Date(Date.now() + aheadMs) }, releasedPerDayMin: 1_000 },
   })
   other = (await world.another({ role: 'api' })).base
 })

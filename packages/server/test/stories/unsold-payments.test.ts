@@ -9,7 +9,7 @@ let world: World
 
 beforeAll(async () => {
   chain = await startChain({ network: 'base-sepolia' })
-  world = await aWorld({ chains: [chain], boot: { unsoldPerDayMin: 1_000 } })
+  world = await aWorld({ chains: [chain], boot: { releasedPerDayMin: 1_000 } })
 })
 afterAll(async () => {
   await world?.stop()

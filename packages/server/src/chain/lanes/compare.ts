@@ -8,7 +8,7 @@ import type { Chain, ChainPorts } from '../port.ts'
 import type { LaneHandler, PlannedTransaction } from './port.ts'
 import {
   isAnyUncompared,
-  type LanePlace,
+  type LaneNonces,
   listUncompared,
   lockUncompared,
   markCompared,
@@ -121,7 +121,7 @@ export type Comparison =
  * The work that is required before the lane can plan. If half of the nodes report transactions that the others do not have, the lane waits: filling
  * nonces that one node invented costs fees, and planning over a lost transaction that one node hides could pay twice.
  */
-export function comparisonOf(lane: LanePlace, seen: SeenNonces): Comparison {
+export function comparisonOf(lane: LaneNonces, seen: SeenNonces): Comparison {
   const known = seen.pending > seen.mined ? seen.pending : seen.mined
   if (seen.pendingMax > known && seen.pendingMax > lane.nextNonce) return { outcome: 'disputed' }
   if (known > lane.nextNonce) {

@@ -31,18 +31,18 @@ export async function listUncompared(
   return rows.map(({ sender }) => sender)
 }
 
-const LanePlace = z.object({
+const LaneNonces = z.object({
   nextNonce: z.bigint(),
   /** Every nonce below this one is final. */
   lowestOpen: z.bigint(),
   isFilling: z.boolean(),
 })
-export type LanePlace = z.output<typeof LanePlace>
+export type LaneNonces = z.output<typeof LaneNonces>
 
 /** The lane's nonces, locked until the transaction ends; undefined when the lane was already compared. */
-export function lockUncompared(tx: Tx, { network, sender }: LaneKey, purpose: string): Promise<LanePlace | undefined> {
+export function lockUncompared(tx: Tx, { network, sender }: LaneKey, purpose: string): Promise<LaneNonces | undefined> {
   return tx.maybeOne(
-    LanePlace,
+    LaneNonces,
     sql`
     select next_nonce,
       coalesce((select min(nonce) from chain_transactions t where t.network = l.network and t.sender = l.sender and t.status <> 'final'), next_nonce) as lowest_open,

@@ -58,16 +58,16 @@ export function createPermit2Use({ network, clock, quorum }: Search): Pick<Quoru
   }
 }
 
-/** The hash of the transaction, and behind it the places of the proxy's logs if it called the proxy through another contract. */
+/** The hash of the transaction, followed by the indexes of the proxy's logs if it called the proxy through another contract. */
 type Settlement = Hex | `${Hex} ${string}`
 type Vote = Settlement | 'elsewhere'
 
 function useOf(vote: Vote): Permit2Use {
   if (vote === 'elsewhere') return { outcome: vote }
   const transactionHash: Hex = `0x${vote.slice(2, 66)}`
-  const places = vote.slice(67)
-  if (places === '') return { outcome: 'used', transactionHash }
-  return { outcome: 'used', transactionHash, places: places.split(',').map(Number) }
+  const logIndexes = vote.slice(67)
+  if (logIndexes === '') return { outcome: 'used', transactionHash }
+  return { outcome: 'used', transactionHash, logIndexes: logIndexes.split(',').map(Number) }
 }
 
 /** Undefined (no vote) when the nonce is not spent at this node. */
@@ -107,8 +107,8 @@ async function findSettlement(rpc: Rpc, hashes: readonly Hex[], sought: Sought):
       const [hash, way] = [part[index], wayOf(response, sought)]
       if (hash === undefined || way === undefined) continue
       if (way === 'straight') return hash
-      const places = await placesIn(rpc, hash, sought)
-      if (places.length > 0) return `${hash} ${places.join(',')}`
+      const logIndexes = await logIndexesIn(rpc, hash, sought)
+      if (logIndexes.length > 0) return `${hash} ${logIndexes.join(',')}`
     }
   }
   return undefined
@@ -118,7 +118,7 @@ async function findSettlement(rpc: Rpc, hashes: readonly Hex[], sought: Sought):
  * The indexes of the proxy's logs, in the transaction's receipt, that follow this amount's transfer from payer to receiver. The transfer of an
  * authorization (EIP-3009) pays for that authorization: a settlement of another token, which logs nothing, can stand behind it.
  */
-async function placesIn(rpc: Rpc, hash: Hex, { transfer, amount }: Sought): Promise<number[]> {
+async function logIndexesIn(rpc: Rpc, hash: Hex, { transfer, amount }: Sought): Promise<number[]> {
   const { owner, spender, token, witness } = transfer
   const receipt = readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
   if (receipt === undefined)

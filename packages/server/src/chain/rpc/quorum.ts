@@ -66,7 +66,7 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
     needed,
     vote: (ballot) => voteAmong(candidates())(ballot),
     async decide(finality, atMost) {
-      const places = await eachOf(candidates(), (voter) => placeOf(voter.rpc, network, { finality, atMost }))
+      const places = await eachOf(candidates(), (voter) => heightOf(voter.rpc, network, { finality, atMost }))
       const newest = commonHeight(
         places.map(({ response }) => response.height),
         needed,
@@ -169,17 +169,17 @@ function contradicts<T>(own: readonly (T | undefined)[], decided: readonly (T | 
 }
 
 /** The number of a node's newest block at the required depth, and its block at `atMost` if it has one, both from one request. */
-interface Place {
+interface NodeHeight {
   readonly height: bigint
   readonly block: DecisionBlock | undefined
 }
 
 /** With a tag, the confirmation depth applies too. The block at `atMost` is most often the decision block, which then needs no further request. */
-async function placeOf(
+async function heightOf(
   rpc: Rpc,
   network: Network,
   { finality, atMost }: { readonly finality: Finality; readonly atMost: bigint | undefined },
-): Promise<Place> {
+): Promise<NodeHeight> {
   const tags = ['latest', ...('tag' in finality ? [finality.tag] : [])]
   const wanted = atMost === undefined || atMost < 0n ? [] : [quantity(atMost)]
   const responses = await rpc.batch(

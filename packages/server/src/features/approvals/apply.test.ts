@@ -41,7 +41,7 @@ async function approved(count: number, token: string, dueAt: number): Promise<re
 
 /** The recurring task, and what has begun. A movement whose token hangs never does. */
 function aTask() {
-  const limits = createByOrganisation({ places: 16, atOnce: 2 })
+  const limits = createByOrganisation({ slots: 16, atOnce: 2 })
   const begun: string[] = []
   const task = applyDecisions<Deps>({
     name: 'test',

@@ -5,7 +5,7 @@ import { aWorld, type Org, type World } from '../../../test/world.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { sql } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
-import { areCovered, type Claim, type Place, type Snapshot, spendableOf } from './snapshot.ts'
+import { areCovered, type Claim, type Snapshot, spendableOf, type WalletAsset } from './snapshot.ts'
 import {
   type Allowed,
   assignReservations,
@@ -42,7 +42,7 @@ function anAccount(): Address {
   return `0x${accounts.toString(16).padStart(40, '0')}`
 }
 
-function placeOf(owner: Address, coin: Place['coin'] = usdc as Place['coin']): Place {
+function placeOf(owner: Address, coin: WalletAsset['coin'] = usdc as WalletAsset['coin']): WalletAsset {
   if (network === undefined) throw new Error('no network')
   return { tenant, network, walletId: 'mwt_none', owner, coin }
 }
@@ -100,7 +100,7 @@ async function aTransaction(sender: Address, nonce: bigint, status = 'sent') {
   return id
 }
 
-async function available(snapshot: Snapshot, place: Place): Promise<bigint> {
+async function available(snapshot: Snapshot, place: WalletAsset): Promise<bigint> {
   const [spendable] = await spendableOf(world.database.db, world.server.deps, [{ snapshot, place }])
   return spendable?.available ?? -1n
 }
@@ -242,7 +242,7 @@ test('gas counts in the coin at the current fee until the transaction is signed,
   expect(await available(snapshot, placeOf(owner, ether))).toBe(100n - 1n - 50n)
 })
 
-function claim(snapshot: Snapshot, place: Place, rawAmount: bigint): Claim {
+function claim(snapshot: Snapshot, place: WalletAsset, rawAmount: bigint): Claim {
   return { snapshot, wants: [{ place, rawAmount, gasLimit: 0n, dataBytes: 0 }] }
 }
 

@@ -27,10 +27,10 @@ export {
   createReadFunds,
   type Funds,
   hasCaughtUp,
-  type Place,
   retryOnContention,
   type Snapshot,
   type Spendable,
+  type WalletAsset,
   type Want,
   waitForDeposits,
 } from './snapshot.ts'

@@ -5,11 +5,11 @@ import { aWorld, type World } from '../../../test/world.ts'
 import type { Chain, Chains, StateQuestion } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { isProblem } from '../../platform/errors.ts'
-import { createReadFunds, type Place } from './snapshot.ts'
+import { createReadFunds, type WalletAsset } from './snapshot.ts'
 import { insertReservations } from './store.ts'
 
 const network = networkByName('base-sepolia') as Network
-const usdc = tokenBySymbol(network, 'USDC') as Place['coin']
+const usdc = tokenBySymbol(network, 'USDC') as WalletAsset['coin']
 const ether = { symbol: 'ETH', decimals: 18, address: undefined }
 
 let world: World
@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => world?.stop())
 
-function placeOf(index: number, coin: Place['coin'] = usdc, tenant: Tenant = tenants[0]): Place {
+function placeOf(index: number, coin: WalletAsset['coin'] = usdc, tenant: Tenant = tenants[0]): WalletAsset {
   const owner: Address = `0x${(0xabc000 + index).toString(16).padStart(40, '0')}`
   return { tenant, network, walletId: `mwt_${index}`, owner, coin }
 }
@@ -52,7 +52,7 @@ function aStage(disputed: readonly Address[] = []) {
   return { deps, readFunds: createReadFunds(deps), statements, reads }
 }
 
-async function reserve(place: Place, rawAmount: bigint): Promise<void> {
+async function reserve(place: WalletAsset, rawAmount: bigint): Promise<void> {
   const { network, owner, coin, tenant } = place
   const subjectId = `of-${owner}-${coin.symbol}`
   const row = { network: network.name, owner, asset: coin.symbol, reason: 'transfer', subjectId, part: 0 } as const

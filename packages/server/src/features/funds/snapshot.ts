@@ -10,7 +10,7 @@ import { type Coin, encodeAllowance, feeInToken, feeOfGas } from './fees.ts'
 import { type Allowed, type Reserved, readUnderWay, sumReserved } from './store.ts'
 
 /** A token or the coin at a managed wallet. */
-export interface Place {
+export interface WalletAsset {
   readonly tenant: Tenant
   readonly network: Network
   readonly walletId: string
@@ -60,7 +60,7 @@ interface BatchedRead {
 }
 
 /** Reads the spendable amounts of places, all of one network. */
-export type ReadFunds = (network: Network, places: readonly Place[]) => Promise<Funds>
+export type ReadFunds = (network: Network, places: readonly WalletAsset[]) => Promise<Funds>
 
 /**
  * Creates the reader of one process. Concurrent callers share one read, which begins after all of them called, so that statements and node
@@ -76,8 +76,8 @@ export function createReadFunds(deps: Deps): ReadFunds {
   }
 }
 
-function createReader(deps: Deps, network: Network): (places: readonly Place[]) => Promise<BatchedRead> {
-  return batch<readonly Place[], BatchedRead>({ itemsMax: 128, batchesMax: 1 }, async (batches) => {
+function createReader(deps: Deps, network: Network): (places: readonly WalletAsset[]) => Promise<BatchedRead> {
+  return batch<readonly WalletAsset[], BatchedRead>({ itemsMax: 128, batchesMax: 1 }, async (batches) => {
     const places = new Map(batches.flat().map((place) => [nameOf(place), place]))
     const snapshot = await readOnce(deps, network, [...places.values()])
     const seen = [...places.values()].map((place) => ({ snapshot, place }))
@@ -94,11 +94,11 @@ function entryOf(name: string, taken: Taken | undefined): [string, Taken][] {
   return taken === undefined ? [] : [[name, taken]]
 }
 
-function nameOf({ tenant: { organisationId, environment }, walletId, owner, coin, except }: Place): string {
+function nameOf({ tenant: { organisationId, environment }, walletId, owner, coin, except }: WalletAsset): string {
   return [organisationId, environment, walletId, owner, coin.symbol, except].join(' ')
 }
 
-async function readOnce(deps: Deps, network: Network, places: readonly Place[]): Promise<Snapshot> {
+async function readOnce(deps: Deps, network: Network, places: readonly WalletAsset[]): Promise<Snapshot> {
   // Two independent node requests, sent in parallel.
   const fees = deps.chains.on(network).offeredFees()
   const [offered, seen] = await Promise.all([fees, readStates(deps, network, places)])
@@ -108,7 +108,7 @@ async function readOnce(deps: Deps, network: Network, places: readonly Place[]):
 async function readStates(
   deps: Deps,
   network: Network,
-  places: readonly Place[],
+  places: readonly WalletAsset[],
 ): Promise<Omit<Snapshot, 'network' | 'fees'>> {
   const { db, chains, deposits } = deps
   const owners = [...new Set(places.map(({ owner }) => owner))]
@@ -195,7 +195,7 @@ export interface Spendable {
 
 interface Seen {
   readonly snapshot: Snapshot
-  readonly place: Place
+  readonly place: WalletAsset
 }
 
 /** Amounts that the rows subtract from the balance of a place. */
@@ -303,7 +303,7 @@ function isBookedInTime({ db, deposits }: Deps, { name }: Network, block: bigint
 
 /** The amount that one step takes from one place. */
 export interface Want {
-  readonly place: Place
+  readonly place: WalletAsset
   readonly rawAmount: bigint
   readonly gasLimit: bigint
   readonly dataBytes: number
@@ -314,7 +314,7 @@ export interface Claim {
   readonly snapshot: Snapshot
   readonly wants: readonly Want[]
   /** Amount that the subject adds to a place before it takes from it: a gas top-up. */
-  readonly brings?: { readonly place: Place; readonly rawAmount: bigint } | undefined
+  readonly brings?: { readonly place: WalletAsset; readonly rawAmount: bigint } | undefined
 }
 
 /**
@@ -323,9 +323,9 @@ export interface Claim {
  * snapshot older than `snapshotMsMax` covers nothing.
  */
 export async function areCovered(ctx: BookPort, tx: Tx, claims: readonly Claim[]): Promise<readonly boolean[]> {
-  const seen = new Map<Snapshot, Map<string, Place>>()
+  const seen = new Map<Snapshot, Map<string, WalletAsset>>()
   for (const { snapshot, wants } of claims) {
-    const places = seen.get(snapshot) ?? new Map<string, Place>()
+    const places = seen.get(snapshot) ?? new Map<string, WalletAsset>()
     seen.set(snapshot, places)
     for (const { place } of wants) places.set(accountOf(place), place)
   }
@@ -357,7 +357,7 @@ function add(sums: Map<string, bigint>, name: string, amount: bigint): void {
   sums.set(name, (sums.get(name) ?? 0n) + amount)
 }
 
-function accountOf({ network, owner, coin }: Place): string {
+function accountOf({ network, owner, coin }: WalletAsset): string {
   return `${network.name} ${owner} ${coin.symbol}`
 }
 

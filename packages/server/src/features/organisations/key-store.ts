@@ -5,7 +5,7 @@ import { isBelow, type ListedRows, listRows } from '../../platform/db/page.ts'
 import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { type Scope, scopes } from '../../platform/roles.ts'
-import { placeOwnerSql } from '../plans/index.ts'
+import { shareOwnerSql } from '../plans/index.ts'
 import { EnvironmentName } from './schema.ts'
 
 export const ApiKeyRow = z.object({
@@ -197,7 +197,7 @@ const LiveKey = z.object({
   apiKeyId: id('key'),
   organisationId: id('org'),
   environment: EnvironmentName,
-  placeOwner: z.string(),
+  shareOwner: z.string(),
   scopes: z.array(z.enum(scopes)).nullable(),
   isSuspended: z.boolean(),
 })
@@ -211,7 +211,7 @@ export function listKeysByHash(
   return db.many(
     LiveKey,
     sql`
-    select key_hash, id as api_key_id, organisation_id, environment, ${placeOwnerSql(sql`api_keys.organisation_id`)} as place_owner, scopes,
+    select key_hash, id as api_key_id, organisation_id, environment, ${shareOwnerSql(sql`api_keys.organisation_id`)} as share_owner, scopes,
       (select suspended_at is not null from organisations where organisations.id = api_keys.organisation_id) as is_suspended
     from api_keys where key_hash = any(${hashes}::bytea[]) and ${isValid(now)}`,
   )

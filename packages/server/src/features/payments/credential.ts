@@ -35,7 +35,7 @@ export function isStub(credential: string): boolean {
 
 export type GoodVerdict = Extract<AuthorizationVerdict, { ok: true }>
 
-export interface JudgedCredential {
+export interface CheckedCredential {
   readonly payload: PaymentPayload
   readonly token: TokenInfo
   readonly verdict: GoodVerdict
@@ -45,24 +45,24 @@ export interface JudgedCredential {
  * Checks everything about an x402 credential that does not need the chain. Version 1 does not name the token, so every token that
  * the wallet accepts is tried; the signature fits only one domain.
  */
-export function judgeCredential(
+export function checkCredential(
   ctx: Ctx,
   credential: string,
   tokens: readonly TokenInfo[],
   expect: (token: TokenInfo) => Expected,
-): JudgedCredential {
+): CheckedCredential {
   const decoded = decodePayment(credential)
   if (!decoded.ok) throw refused(decoded.fault.reason, { path: decoded.fault.path, message: decoded.fault.message })
-  return judgePayment(ctx, decoded.value, tokens, expect)
+  return checkDecodedPayment(ctx, decoded.value, tokens, expect)
 }
 
-/** Checks a payment that is already decoded, or that was built from another protocol's credential, as `judgeCredential` does. */
-export function judgePayment(
+/** Checks a payment that is already decoded, or that was built from another protocol's credential, as `checkCredential` does. */
+export function checkDecodedPayment(
   ctx: Ctx,
   payload: PaymentPayload,
   tokens: readonly TokenInfo[],
   expect: (token: TokenInfo) => Expected,
-): JudgedCredential {
+): CheckedCredential {
   const candidates =
     payload.x402Version === 2
       ? tokens.filter((token) => token.address.toLowerCase() === payload.accepted.asset.toLowerCase())

@@ -8,12 +8,12 @@ import { followTransactions } from './methods/mpp-tempo/follow.ts'
 import type { ChainMemory, Deps, UnsettledChecks } from './ports.ts'
 import { createRecorder, openPerPayerMax } from './record.ts'
 import { followRefunds } from './refunds/jobs.ts'
+import { createReleaseLimit } from './release-limit.ts'
 import { countNextQuarter, markQuarters, recountChanged } from './rollups/rollup-store.ts'
 import { paymentOperations } from './routes.ts'
 import { createSettlements } from './settle.ts'
 import { paymentRelays } from './settlement-outcome.ts'
 import { createAttemptCounts, deleteExpiredAttempts } from './statistics/attempts.ts'
-import { createUnsoldLimit } from './unsold.ts'
 import { voidUnsettled } from './void.ts'
 
 export { challenge, challengeSeconds, deleteExpiredCallers } from './challenge.ts'
@@ -47,7 +47,7 @@ const rollUpPayments: Recurring = {
 
 interface PaymentSettings {
   readonly verifiedMsMax: number
-  readonly unsoldPerDayMin: number | undefined
+  readonly releasedPerDayMin: number | undefined
   /** Called after the commit of settlements for the relayer to send. */
   readonly onSettlementWanted: () => void
 }
@@ -64,8 +64,11 @@ export function createUnsettledChecks(): UnsettledChecks {
 
 /** Builds the feature. */
 export function createPayments(
-  needs: Omit<Deps, 'recordPayment' | 'settlements' | 'chainMemory' | 'unsettledChecks' | 'unsold' | 'attemptCounts'>,
-  { verifiedMsMax, unsoldPerDayMin, onSettlementWanted }: PaymentSettings,
+  needs: Omit<
+    Deps,
+    'recordPayment' | 'settlements' | 'chainMemory' | 'unsettledChecks' | 'releaseLimit' | 'attemptCounts'
+  >,
+  { verifiedMsMax, releasedPerDayMin, onSettlementWanted }: PaymentSettings,
 ) {
   const limits = { nanoUsdPerDayMax: needs.settleNanoUsdPerDayMax, openPerPayerMax, verifiedMsMax }
   const deps: Deps = {
@@ -74,7 +77,7 @@ export function createPayments(
     settlements: createSettlements(needs, onSettlementWanted),
     chainMemory: createChainMemory(),
     unsettledChecks: createUnsettledChecks(),
-    unsold: createUnsoldLimit(needs.clock, unsoldPerDayMin),
+    releaseLimit: createReleaseLimit(needs.clock, releasedPerDayMin),
     attemptCounts: createAttemptCounts(needs),
   }
   return {

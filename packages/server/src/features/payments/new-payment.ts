@@ -15,7 +15,7 @@ import { callerId } from '../../platform/ctx.ts'
 import { logIdOf, newId } from '../../platform/ids.ts'
 import { gasOf, gasOfAuthorization } from '../relayer/index.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
-import { type GoodVerdict, gasPaidBy, type JudgedCredential, refused } from './credential.ts'
+import { type CheckedCredential, type GoodVerdict, gasPaidBy, refused } from './credential.ts'
 import type { Delivery } from './delivery/store.ts'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
@@ -51,7 +51,7 @@ export function newPayment(
   ctx: Ctx,
   request: VerifyRequest,
   wallet: ReceivingWallet,
-  judged: JudgedCredential,
+  judged: CheckedCredential,
 ): NewPayment {
   const { authorization, payer } = judged.verdict
   return {
@@ -74,7 +74,7 @@ export function newPayment(
 export function storedAuthorization(
   ctx: Pick<Ctx, 'gasPrices' | 'settleMicroUsdMin'>,
   network: Network,
-  { token, verdict: { authorization, signature, deployment } }: Pick<JudgedCredential, 'token' | 'verdict'>,
+  { token, verdict: { authorization, signature, deployment } }: Pick<CheckedCredential, 'token' | 'verdict'>,
 ): StoredAuthorization {
   const stored: StoredAuthorization = {
     kind: 'eip3009',

@@ -70,13 +70,13 @@ export interface UnsettledChecks {
  * Limits how many verified payments may be released. A released payment no longer counts in the month, but its rows stay, so the monthly quota
  * alone would not limit them. A day's allowance is available at once, and refills evenly over a day.
  */
-export interface UnsoldLimit {
+export interface ReleaseLimit {
   /** Seconds until the owner has any of its allowance again; undefined while some is left. */
-  waitOf(caller: Pick<Call, 'tenant' | 'placeOwner'>): number | undefined
+  waitOf(caller: Pick<Call, 'tenant' | 'shareOwner'>): number | undefined
   /** Seconds until the payer has any of its part of the allowance again; undefined while some is left. */
-  waitOfPayer(caller: Pick<Call, 'tenant' | 'placeOwner'>, payer: string): number | undefined
+  waitOfPayer(caller: Pick<Call, 'tenant' | 'shareOwner'>, payer: string): number | undefined
   /** Counts a payment that was released. */
-  count(caller: Pick<Call, 'tenant' | 'placeOwner'>, plan: Plan, payer: string | null): void
+  count(caller: Pick<Call, 'tenant' | 'shareOwner'>, plan: Plan, payer: string | null): void
 }
 
 export interface Candidate {
@@ -110,7 +110,7 @@ export interface Deps extends PlatformDeps, TransferDeps, ServiceSealPort {
   readonly recordPayment: (candidate: Candidate) => Promise<void>
   readonly chainMemory: ChainMemory
   readonly unsettledChecks: UnsettledChecks
-  readonly unsold: UnsoldLimit
+  readonly releaseLimit: ReleaseLimit
   readonly settlements: Settlements
   readonly settlementTokens: SettlementTokens
   readonly mppSecrets: MppSecrets

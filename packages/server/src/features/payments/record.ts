@@ -19,18 +19,18 @@ import {
 } from '../plans/index.ts'
 import { refused, refuseSanctioned } from './credential.ts'
 import { fail, refusedMpp, releasedTooOften } from './errors.ts'
-import { type Attempt, inTurn, pausing } from './freeing.ts'
+import type { ExhaustedQuota } from './eviction-store.ts'
+import { type Attempt, oneAtATime, pauseAfterShortage } from './eviction-throttle.ts'
 import { readFunds } from './funds.ts'
 import { sentenceOf } from './methods/mpp-tempo/follow.ts'
 import { gasReservedBy } from './new-payment.ts'
 import { paymentPayload } from './payload.ts'
 import type { Candidate, Ctx, Deps } from './ports.ts'
 import { insertReceipts, lockForRecording, type NewReceipt, type Verdict } from './record-store.ts'
-import { giveWay } from './release.ts'
-import type { Lacking } from './release-store.ts'
+import { evictOpenPayments } from './release.ts'
 import type { VerifiedPayment } from './schema.ts'
 import { findPayment, type NewPayment, type PaymentRow } from './store.ts'
-import { type Freed, freeUnmined, unminedMs } from './unmined.ts'
+import { type EvictionResult, releaseUnminedPayments, unminedMs } from './unmined-payments.ts'
 
 /** Limits of the deployment that recording applies. */
 export interface RecordLimits {
@@ -42,13 +42,13 @@ export interface RecordLimits {
 
 /** Most open payments of one payer at one organisation. */
 export const openPerPayerMax = 100
-/** Most attempts to free what a payment lacks: another payment, which had no need to free anything, may take it first. */
+/** Most attempts to free the quota that a payment exceeds: another payment, which had no need to free any, may take it first. */
 const triesMax = 3
 /** Most tenants whose batches a process keeps; above it the map is cleared, which only splits a batch. */
 const recordersMax = 10_000
 
 type Outcome = Verdict | Error
-type Free = (candidate: Candidate, lacking: Lacking) => Promise<Freed>
+type Free = (candidate: Candidate, exhausted: ExhaustedQuota) => Promise<EvictionResult>
 
 /**
  * Records verified payments whose parties are not sanctioned. Payments of concurrent requests share a batch, one batch of a
@@ -59,8 +59,8 @@ type Free = (candidate: Candidate, lacking: Lacking) => Promise<Freed>
 export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
   const recorders = new Map<string, (candidate: Candidate) => Promise<Outcome>>()
   const ways = [
-    { free: freeUnmined, attempt: pausing<Outcome>() },
-    { free: giveWay, attempt: inTurn(pausing<Outcome>()) },
+    { free: releaseUnminedPayments, attempt: pauseAfterShortage<Outcome>() },
+    { free: evictOpenPayments, attempt: oneAtATime(pauseAfterShortage<Outcome>()) },
   ]
   const recorderOf = ({ tenant }: Ctx) => {
     const key = `${tenant.organisationId}/${tenant.environment}`
@@ -92,23 +92,23 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
   }
 }
 
-/** Returns the attempt to free what a payment lacks. Places are needed one by one, and gas as much as the payment may cost. */
-function attemptOf(candidate: Candidate, lacking: Lacking, free: Free): Omit<Attempt<Outcome>, 'record'> {
+/** Returns the attempt to free the quota that a payment exceeds: one payment of the month, or as much gas as the payment may cost. */
+function attemptOf(candidate: Candidate, exhausted: ExhaustedQuota, free: Free): Omit<Attempt<Outcome>, 'record'> {
   const { ctx, payment } = candidate
   const { organisationId, environment } = ctx.tenant
   return {
-    name: `${organisationId}/${environment}/${lacking}/${payment.network}`,
+    name: `${organisationId}/${environment}/${exhausted}/${payment.network}`,
     payer: payment.payer,
-    own: lacking === 'gas-budget' ? gasReservedBy(ctx, payment) : 1n,
+    own: exhausted === 'gas-budget' ? gasReservedBy(ctx, payment) : 1n,
     nowMs: ctx.clock.now().getTime(),
-    free: () => free(candidate, lacking),
+    free: () => free(candidate, exhausted),
   }
 }
 
 /** Refuses a payer whose payments here were released too often: each release leaves rows that no plan counts. */
 function refuseReleased(ctx: Ctx, { status, payer }: NewPayment): void {
   if (status !== 'verified' || payer === null) return
-  const retryAfterSeconds = ctx.unsold.waitOfPayer(ctx, payer)
+  const retryAfterSeconds = ctx.releaseLimit.waitOfPayer(ctx, payer)
   if (retryAfterSeconds !== undefined)
     throw fail('too-many-open-payments', { detail: releasedTooOften, retryAfterSeconds })
 }

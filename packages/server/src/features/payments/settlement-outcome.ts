@@ -8,8 +8,8 @@ import { id, type PaymentId } from '../../platform/ids.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
 import { changeCounters, changeGasLast, dayOf, type GasChange } from '../plans/index.ts'
 import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from '../relayer/index.ts'
+import { markUncounted, type UncountedPayment } from './monthly-count-store.ts'
 import { paymentPayload } from './payload.ts'
-import { markWithoutPlace, type WithoutPlace } from './place-store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import {
   addGasUsed,
@@ -97,11 +97,11 @@ export async function recordFailed(
 }
 
 /**
- * Frees the places in the month and the gas of payments whose transactions nodes refused, or no block includes. One with a reason is not sent again. The
+ * Removes payments from the month's count, and releases their gas, if nodes refused their transactions or no block includes them. One with a reason is not sent again. The
  * chain is read until the transaction's end; if a block includes it nevertheless, it is settled and counted.
  */
-export async function recordWithoutPlace(tx: Tx, given: readonly WithoutPlace[]): Promise<void> {
-  const rows = await markWithoutPlace(tx, given)
+export async function recordUncounted(tx: Tx, given: readonly UncountedPayment[]): Promise<void> {
+  const rows = await markUncounted(tx, given)
   const changes = rows.map((row) => ({
     tenant: tenantOf(row),
     period: utcMonthOf(row.createdAt),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { columnsOf, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { type DueChecks, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
-import { idIs, oneOf } from '../../platform/db/page.ts'
+import { idIn, idIs } from '../../platform/db/page.ts'
 import { type Id, id, type PaymentId } from '../../platform/ids.ts'
 import type { Tenant } from '../../platform/tenant.ts'
 import { paymentStatuses } from './schema.ts'
@@ -36,7 +36,7 @@ const relayColumns = sql`id as subject_id, network, organisation_id, environment
 export function markingSettling(paymentIds: readonly PaymentId[], now: Date): Sql {
   return sql`
     update payments set status = 'settling', settling_at = ${now}, check_at = null
-    where ${oneOf(sql`id`, paymentIds)} and status is not distinct from 'verified' and scheme <> 'upto' and settlement is not null
+    where ${idIn(sql`id`, paymentIds)} and status is not distinct from 'verified' and scheme <> 'upto' and settlement is not null
     returning ${relayColumns}`
 }
 
@@ -84,7 +84,7 @@ export function settling(paymentId: PaymentId): Sql {
 
 /** Locks payments that are about to end, in the order of their ids. */
 export async function lockPayments(tx: Tx, paymentIds: readonly string[]): Promise<void> {
-  await tx.many(IdRow, sql`select id from payments where ${oneOf(sql`id`, paymentIds)} order by id for no key update`)
+  await tx.many(IdRow, sql`select id from payments where ${idIn(sql`id`, paymentIds)} order by id for no key update`)
 }
 
 /** Stores the newest hash under which payments were sent. */
@@ -96,13 +96,13 @@ export async function markHashes(
   await tx.run(sql`
     update payments p set tx_hash = s.hash
     from unnest(${ids}::text[], ${sent.map(({ hash }) => hash)}::text[]) as s (id, hash)
-    where p.id = s.id and ${oneOf(sql`p.id`, ids)} and p.status is not distinct from 'settling'`)
+    where p.id = s.id and ${idIn(sql`p.id`, ids)} and p.status is not distinct from 'settling'`)
 }
 
 /** Clears the hash of a transaction that did not move these payments' money. */
 export async function forgetHashes(tx: Tx, paymentIds: readonly string[]): Promise<void> {
   await tx.run(
-    sql`update payments set tx_hash = null where ${oneOf(sql`id`, paymentIds)} and status is not distinct from 'settling'`,
+    sql`update payments set tx_hash = null where ${idIn(sql`id`, paymentIds)} and status is not distinct from 'settling'`,
   )
 }
 
@@ -135,7 +135,7 @@ export function listOutcomes(db: Queryable, paymentIds: readonly PaymentId[]): P
     from payments p
     left join relays r on p.status = 'settling' and r.purpose = 'payments' and r.subject_id = p.id and r.state = 'included'
     left join chain_transactions sent on sent.id = r.transaction_id
-    where ${oneOf(sql`p.id`, paymentIds)}`,
+    where ${idIn(sql`p.id`, paymentIds)}`,
   )
 }
 
@@ -227,11 +227,11 @@ export function markSettled(tx: Tx, settled: readonly Settled[], settledAt: Date
         ${settled.map(({ gasNanoUsd }) => gasNanoUsd.toString())}::numeric[]) as row (id, tx_hash, gas)
     ), previous as materialized (
       select id, status, ${isCounted} as was_counted, gas_reserved_nano_usd from payments
-      where ${oneOf(sql`id`, ids)} and status <> 'settled' order by id for no key update
+      where ${idIn(sql`id`, ids)} and status <> 'settled' order by id for no key update
     )
     update payments set status = 'settled', tx_hash = given.tx_hash, settled_at = ${settledAt}, failure_reason = null, has_place = true,
       gas_reserved_nano_usd = 0, gas_used_nano_usd = gas_used_nano_usd + given.gas, check_at = null
-    from previous join given using (id) where payments.id = previous.id and ${oneOf(sql`payments.id`, ids)}
+    from previous join given using (id) where payments.id = previous.id and ${idIn(sql`payments.id`, ids)}
     returning ${ended}`,
   )
 }
@@ -254,11 +254,11 @@ export function markEnded(tx: Tx, failed: readonly Failed[], from?: 'verified' |
         ${failed.map(({ reason }) => reason)}::text[]) as row (id, status, reason)
     ), previous as materialized (
       select id, status, ${isCounted} as was_counted, gas_reserved_nano_usd from payments
-      where ${oneOf(sql`id`, ids)} and status = any(${from === undefined ? ['verified', 'settling'] : [from]}::text[])
+      where ${idIn(sql`id`, ids)} and status = any(${from === undefined ? ['verified', 'settling'] : [from]}::text[])
       order by id for no key update
     )
     update payments set status = given.status, failure_reason = given.reason, tx_hash = null, gas_reserved_nano_usd = 0, check_at = null
-    from previous join given using (id) where payments.id = previous.id and ${oneOf(sql`payments.id`, ids)}
+    from previous join given using (id) where payments.id = previous.id and ${idIn(sql`payments.id`, ids)}
     returning ${ended}`,
   )
 }
@@ -280,7 +280,7 @@ export function addGasUsed(
     sql`
     update payments set gas_used_nano_usd = gas_used_nano_usd + given."nanoUsd"
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as given (id text, "nanoUsd" numeric)
-    where payments.id = given.id and ${oneOf(sql`payments.id`, ids)}
+    where payments.id = given.id and ${idIn(sql`payments.id`, ids)}
     returning ${counted}, given."nanoUsd" as nano_usd`,
   )
 }
@@ -328,7 +328,7 @@ export async function listToCheck(
   if (paymentIds.length === 0) return []
   return db.many(
     CheckedRow,
-    sql`select ${checkedColumns} from payments where ${oneOf(sql`id`, paymentIds)} and coalesce(check_at <= ${now}, false) order by array_position(${paymentIds}::text[], id)`,
+    sql`select ${checkedColumns} from payments where ${idIn(sql`id`, paymentIds)} and coalesce(check_at <= ${now}, false) order by array_position(${paymentIds}::text[], id)`,
   )
 }
 
@@ -356,7 +356,7 @@ export async function deleteClaims(tx: Tx, paymentIds: readonly PaymentId[]): Pr
   if (paymentIds.length === 0) return
   const spent = sql`
     from payments p
-    where ${oneOf(sql`p.id`, paymentIds)} and p.status = 'voided' and c.claim_hash = claim_hash(p.claim_key) and c.payment_id = p.id
+    where ${idIn(sql`p.id`, paymentIds)} and p.status = 'voided' and c.claim_hash = claim_hash(p.claim_key) and c.payment_id = p.id
       and c.challenge_hash is null`
   await tx.run(sql`update payment_claims c set claim_hash = null ${spent} and c.identifier_hash is not null`)
   await tx.run(sql`delete from payment_claims c where exists (select ${spent}) and c.identifier_hash is null`)
@@ -371,5 +371,5 @@ export async function setCheckAt(
   await db.run(sql`
     update payments set check_at = given.check_at
     from unnest(${ids}::text[], ${checks.map(({ checkAt }) => checkAt)}::timestamptz[]) as given (id, check_at)
-    where payments.id = given.id and ${oneOf(sql`payments.id`, ids)} and status in ('verified', 'voided')`)
+    where payments.id = given.id and ${idIn(sql`payments.id`, ids)} and status in ('verified', 'voided')`)
 }

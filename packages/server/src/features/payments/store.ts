@@ -3,16 +3,7 @@ import { z } from 'zod'
 import { utcMonthOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { columnsNamed, columnsOf, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
-import {
-  boundsOf,
-  filtered,
-  idIs,
-  type ListedRows,
-  listRows,
-  oneOf,
-  type Seek,
-  within,
-} from '../../platform/db/page.ts'
+import { boundsOf, filtered, idIn, idIs, type ListedRows, listRows, type Seek, within } from '../../platform/db/page.ts'
 
 import {
   type AccountId,
@@ -229,7 +220,7 @@ export function listNamedPayments(db: Queryable, named: readonly NamedPayment[])
     PaymentRow,
     sql`
     select ${columns} from payments
-    where ${oneOf(sql`id`, ids)} and (id, organisation_id, environment) in (
+    where ${idIn(sql`id`, ids)} and (id, organisation_id, environment) in (
       select * from unnest(${ids}::text[], ${named.map(({ tenant }) => tenant.organisationId)}::text[],
         ${named.map(({ tenant }) => tenant.environment)}::text[]))`,
   )
@@ -270,7 +261,7 @@ export function listPayments(
   const source =
     amongIds === undefined
       ? sql`payments`
-      : sql`(select * from payments where ${oneOf(sql`id`, amongIds)} offset 0) as payments`
+      : sql`(select * from payments where ${idIn(sql`id`, amongIds)} offset 0) as payments`
   return listRows(
     db,
     PaymentRow,

@@ -5,7 +5,7 @@ import { type AccountId, type Id, id, type OrganisationId } from '../../platform
 import type { SessionInOrganisation } from '../../platform/reader.ts'
 import type { Role } from '../../platform/roles.ts'
 import { Role as RoleName } from '../organisations/index.ts'
-import { placeOwnerSql } from '../plans/index.ts'
+import { shareOwnerSql } from '../plans/index.ts'
 
 const SessionRow = z.object({
   sessionId: id('ssn'),
@@ -14,7 +14,7 @@ const SessionRow = z.object({
   role: RoleName.nullable(),
   isLive: z.boolean(),
   isSuspended: z.boolean(),
-  placeOwner: z.string(),
+  shareOwner: z.string(),
 })
 
 export interface FoundSession {
@@ -24,7 +24,7 @@ export interface FoundSession {
   readonly role: Role | null
   readonly isLive: boolean
   readonly isSuspended: boolean
-  readonly placeOwner: string
+  readonly shareOwner: string
 }
 
 /** The session of a token, if it is valid at that instant, with its account and the account's role in the named organisation. */
@@ -39,7 +39,7 @@ export function findSession(
     select session."id" as session_id, session."createdAt" as authenticated_at, accounts.id as account_id, members.role,
       coalesce(members.is_live, false) as is_live,
       coalesce((select suspended_at is not null from organisations where organisations.id = members.organisation_id), false) as is_suspended,
-      coalesce(${placeOwnerSql(sql`members.organisation_id`)}, accounts.id) as place_owner
+      coalesce(${shareOwnerSql(sql`members.organisation_id`)}, accounts.id) as share_owner
     from auth."session" as session
     join accounts on accounts.user_id = session."userId"
     left join members on members.account_id = accounts.id and members.organisation_id = ${organisationId ?? null}

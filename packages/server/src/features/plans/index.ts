@@ -37,9 +37,9 @@ export {
   listSharers,
   lockCounter,
   paymentsLockName,
-  placeOwnerSql,
   planOf,
   sharedLockName,
+  shareOwnerSql,
   sharersOf,
   usedOf,
 } from './store.ts'

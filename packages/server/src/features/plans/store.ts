@@ -45,7 +45,7 @@ export async function listSharers(db: Queryable, organisationId: OrganisationId)
  * Selects the owner to which an organisation's share of a process's resources counts: on the free plan its account, so that an account with several
  * organisations has one share; otherwise the organisation itself. `organisationId` is the name of a column, with its table.
  */
-export function placeOwnerSql(organisationId: Sql): Sql {
+export function shareOwnerSql(organisationId: Sql): Sql {
   return sql`(
     select case when owned.plan = ${freePlan} then coalesce(owned.quota_account_id, owned.id) else owned.id end
     from organisations as owned where owned.id = ${organisationId})`

@@ -28,7 +28,7 @@ function aRequest(organisationId: OrganisationId, changes: Partial<CompletedRequ
   const requestId = newId('req', deps)
   return {
     requestId,
-    caller: { tenant, actor, placeOwner: organisationId },
+    caller: { tenant, actor, shareOwner: organisationId },
     method: 'GET',
     route: '/vaults',
     status: 200,
@@ -150,13 +150,13 @@ test('what the database refuses is dropped and counted, and later requests are s
 test('what guests do and what people read is not recorded', async () => {
   const organisationId = anOrganisation()
   const tenant = { organisationId, environment: 'test' } as const
-  const placeOwner = organisationId
+  const shareOwner = organisationId
   const person = { kind: 'person', accountId: newId('acc', deps) } as const
   const log = aLog({})
-  const changed = aRequest(organisationId, { caller: { tenant, placeOwner, actor: person }, method: 'PATCH' })
+  const changed = aRequest(organisationId, { caller: { tenant, shareOwner, actor: person }, method: 'PATCH' })
   log.record(changed)
-  log.record(aRequest(organisationId, { caller: { tenant, placeOwner, actor: person } }))
-  log.record(aRequest(organisationId, { caller: { tenant, placeOwner, actor: { kind: 'guest', guestId: 'vat_1' } } }))
+  log.record(aRequest(organisationId, { caller: { tenant, shareOwner, actor: person } }))
+  log.record(aRequest(organisationId, { caller: { tenant, shareOwner, actor: { kind: 'guest', guestId: 'vat_1' } } }))
   await log.stop()
   expect(await idsOf(organisationId)).toEqual([changed.requestId])
 })

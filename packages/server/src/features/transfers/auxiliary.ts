@@ -8,8 +8,8 @@ import {
   feeOfCall,
   insertReservations,
   lockOwners,
-  type Place,
   type Snapshot,
+  type WalletAsset,
 } from '../funds/index.ts'
 import { countGas, replaceClaimGas, type SourceWallet } from '../wallets/index.ts'
 import type { Ctx } from './ports.ts'
@@ -19,7 +19,7 @@ import { insertSteps, listSteps, type StepRow, type TransferId, transferPurpose 
 export interface Payer {
   /** The wallet whose spend policy counts the gas. */
   readonly masterWalletId: SourceWallet['masterWalletId']
-  readonly place: Place
+  readonly place: WalletAsset
   readonly snapshot: Snapshot
   /** Available coin in wei, as of the snapshot. */
   readonly available: bigint

@@ -34,11 +34,11 @@ export function createTransferPorts(db: Db): TransferPorts {
     recordTransfer: createRecordTransfer(db),
     outcomeWaiters: new TransferWaiters(db),
     reportState: createReportState(db),
-    followedTransfers: createByOrganisation({ places: 16, atOnce: 2 }),
+    followedTransfers: createByOrganisation({ slots: 16, atOnce: 2 }),
     followedStarts: new Map(),
     revokedStarts: new Map(),
     refillStarts: new Map(),
-    begunTransfers: createByOrganisation({ places: 16, atOnce: 2 }),
+    begunTransfers: createByOrganisation({ slots: 16, atOnce: 2 }),
   }
 }
 

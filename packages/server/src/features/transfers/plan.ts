@@ -24,12 +24,12 @@ import {
   gasLimitOf,
   hasCaughtUp,
   type Need,
-  type Place,
   type Prices,
   plainFee,
   plainGas,
   shortagesOf,
   topUpOf,
+  type WalletAsset,
 } from '../funds/index.ts'
 import { type Gas, hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
 import { fail, insufficientBalance } from './errors.ts'
@@ -150,7 +150,7 @@ async function price(ctx: Ctx, chain: Chain, terms: PricingTerms): Promise<Price
 }
 
 /** The balances to read: the token, and the coin of the wallet and of its master if the network has one. */
-function placesOf({ tenant }: Ctx, { source, network, coin, except }: PricingTerms): readonly Place[] {
+function placesOf({ tenant }: Ctx, { source, network, coin, except }: PricingTerms): readonly WalletAsset[] {
   const own = { tenant, network, walletId: source.id, owner: source.address, except }
   const { nativeCoin } = network
   if (nativeCoin === null) return [{ ...own, coin }]

@@ -9,9 +9,9 @@ import {
   type Coin,
   insertReservations,
   type NewReservation,
-  type Place,
   type Prices,
   plainFee,
+  type WalletAsset,
   type Want,
 } from '../funds/index.ts'
 import { hasGasLeft, isWorthLess, reserveForEach } from '../plans/index.ts'
@@ -129,7 +129,7 @@ export function unitOf({ network, source, coin, steps }: Planned): Unit | undefi
 }
 
 type Planned = Pick<TransferPlan, 'source' | 'network' | 'coin' | 'rawAmount' | 'steps' | 'snapshot'>
-type Tenant = Place['tenant']
+type Tenant = WalletAsset['tenant']
 
 /** Reservation of one step of a transfer; a gasless transfer has no steps and reserves its token as part 0. */
 interface PlannedWant extends Want {
@@ -184,7 +184,12 @@ function gasOf({ gasLimit, data }: PlannedStep) {
   return { gasLimit, dataBytes: bytesOf(data) }
 }
 
-function placeOf(tenant: Tenant, { source, network }: Planned, payer: 'source' | 'master', coin: Place['coin']): Place {
+function placeOf(
+  tenant: Tenant,
+  { source, network }: Planned,
+  payer: 'source' | 'master',
+  coin: WalletAsset['coin'],
+): WalletAsset {
   return payer === 'source'
     ? { tenant, network, walletId: source.id, owner: source.address, coin }
     : { tenant, network, walletId: source.masterWalletId, owner: source.masterAddress, coin }

@@ -33,7 +33,7 @@ export async function getDocument(ctx: Ctx, vaultId: VaultId, documentId: Id<'do
 const Made = z.object({ id: id('doc') })
 
 /** Returns what `documentAt` finds an added document by. */
-export function documentPlace(response: unknown, params: unknown): string {
+export function documentResource(response: unknown, params: unknown): string {
   return `${VaultParams.parse(params).id}/${Made.parse(response).id}`
 }
 

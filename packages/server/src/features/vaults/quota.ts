@@ -23,7 +23,7 @@ import { countExpired, countUnpaid } from './expiry-store.ts'
 import type { Ctx } from './ports.ts'
 import type { VaultQuota } from './schema.ts'
 import type { VaultRow } from './store.ts'
-import { isGone } from './vault.ts'
+import { isExpired } from './vault.ts'
 
 type Limits = Pick<Ctx, 'tenant' | 'clock' | 'upgradeUrl' | 'publish'>
 type VaultKind = Extract<UsageKind, 'activeVaults' | 'persistedVaults' | 'storageBytes'>
@@ -118,7 +118,7 @@ async function notCounted(db: Queryable, tenant: Tenant, kind: VaultKind, now: D
  */
 export async function lockPlace(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vault: VaultRow): Promise<void> {
   for (const kind of vaultKinds) await lockCounter(tx, ctx.tenant, kind, periodOf(kind, ctx.clock.now()))
-  if (isGone(vault, ctx.clock.now())) throw fail('vault-not-found')
+  if (isExpired(vault, ctx.clock.now())) throw fail('vault-not-found')
 }
 
 /** Subtracts counts. */

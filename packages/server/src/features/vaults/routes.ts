@@ -3,7 +3,7 @@ import { failPlatform } from '../../platform/errors.ts'
 import type { Operation } from '../../platform/operation.ts'
 import { planErrors } from '../plans/index.ts'
 import { createVault } from './create.ts'
-import { addDocument, documentAt, documentPlace, getDocument } from './documents.ts'
+import { addDocument, documentAt, documentResource, getDocument } from './documents.ts'
 import { fail, notFound, notWritable } from './errors.ts'
 import { emitEvent } from './events.ts'
 import { deleteVault } from './lifecycle.ts'
@@ -141,7 +141,7 @@ const ofContents: readonly Operation<Deps>[] = [
     input: NewDocument,
     output: VaultDocument,
     status: 201,
-    resourceOf: documentPlace,
+    resourceOf: documentResource,
     resume: documentAt,
     errors: {
       ...notWritable,

@@ -12,7 +12,7 @@ function statusOf(vault: Pick<VaultRow, 'sealedAt' | 'persistedAt'>): VaultStatu
 }
 
 /** Whether the vault has reached its expiry, whether or not the sweep has deleted it. */
-export function isGone(vault: Pick<VaultRow, 'expiresAt'>, now: Date): boolean {
+export function isExpired(vault: Pick<VaultRow, 'expiresAt'>, now: Date): boolean {
   return vault.expiresAt !== null && vault.expiresAt <= now
 }
 
@@ -26,7 +26,7 @@ export async function lockPresent(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, va
 }
 
 function presentOf(vault: VaultRow | undefined, now: Date): VaultRow {
-  if (vault === undefined || isGone(vault, now)) throw fail('vault-not-found')
+  if (vault === undefined || isExpired(vault, now)) throw fail('vault-not-found')
   return vault
 }
 

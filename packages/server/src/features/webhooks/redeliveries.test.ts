@@ -18,9 +18,9 @@ afterAll(() => world?.stop())
 test('an owner whose replays wrote more deliveries than its limit waits, and another does not', async () => {
   const clock = { ...systemClock, now: () => new Date(0) }
   const redeliveries = createLimiter({ perSecond: 1, burst: 10 }, clock)
-  const replay = (placeOwner: string, count: number) => {
+  const replay = (shareOwner: string, count: number) => {
     const tenant = { organisationId: org.id, environment: 'test' as const }
-    const ctx = { redeliveries, tenant, placeOwner }
+    const ctx = { redeliveries, tenant, shareOwner }
     return limitRedeliveries(
       ctx,
       (done) => done,
@@ -44,7 +44,7 @@ test('dry runs leave the limit to the replay that follows them', async () => {
   const clock = { ...systemClock, now: () => new Date(0) }
   const redeliveries = createLimiter({ perSecond: 1, burst: 2 }, clock)
   const tenant = { organisationId: own.id, environment: 'test' }
-  const ctx = { ...world.server.deps, tenant, placeOwner: own.id, redeliveries, audit: async () => undefined } as never
+  const ctx = { ...world.server.deps, tenant, shareOwner: own.id, redeliveries, audit: async () => undefined } as never
   const operation = webhookOperations.find(({ id }) => id === 'webhooks.replay')
   const replay = (dryRun: boolean) => {
     const body = { since: new Date(0), dryRun }

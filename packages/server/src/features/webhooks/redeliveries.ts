@@ -1,4 +1,4 @@
-import { placeOwnerOf } from '../../platform/ctx.ts'
+import { shareOwnerOf } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import type { Ctx } from './ports.ts'
 
@@ -16,11 +16,11 @@ export const countCost = 10
 
 /** Runs a request that writes deliveries again, and charges their number. Throws 429 while the owner's earlier requests have used the limit up. */
 export async function limitRedeliveries<T>(
-  ctx: Pick<Ctx, 'redeliveries' | 'tenant' | 'placeOwner'>,
+  ctx: Pick<Ctx, 'redeliveries' | 'tenant' | 'shareOwner'>,
   countOf: (done: T) => number,
   run: () => Promise<T>,
 ): Promise<T> {
-  const owner = placeOwnerOf(ctx)
+  const owner = shareOwnerOf(ctx)
   const { admitted, resetSeconds } = ctx.redeliveries(owner)
   if (!admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: resetSeconds })
   const done = await run()

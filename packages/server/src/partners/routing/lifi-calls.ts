@@ -55,14 +55,14 @@ const acrossText = '(bytes32,bytes32,bytes32,bytes32,uint256,uint128,bytes32,uin
 type Side = 'ERC20' | 'Native'
 
 /** The chain of a call, which its bytes do not contain. */
-interface Place {
+interface SourceChain {
   readonly chainId: number
 }
 
 /** A supported function of the diamond. */
 interface Known {
   readonly selector: Hex
-  read(data: Hex, place: Place): CallMeaning | undefined
+  read(data: Hex, place: SourceChain): CallMeaning | undefined
 }
 
 /**
@@ -86,7 +86,7 @@ export const lifiFunctions: readonly Known[] = [
 ]
 
 /** Decodes the effect of a call to LI.FI's diamond; undefined for an unsupported function or a non-canonical encoding. */
-export function readLifiCall(data: Hex, place: Place): CallMeaning | undefined {
+export function readLifiCall(data: Hex, place: SourceChain): CallMeaning | undefined {
   for (const known of lifiFunctions) {
     const meaning = known.read(data, place)
     if (meaning !== undefined) return meaning
@@ -97,7 +97,7 @@ export function readLifiCall(data: Hex, place: Place): CallMeaning | undefined {
 function knownAs<T>(
   signature: string,
   type: AbiType<T>,
-  meaningOf: (args: T, place: Place) => CallMeaning | undefined,
+  meaningOf: (args: T, place: SourceChain) => CallMeaning | undefined,
 ): Known {
   const selector = selectorOf(signature)
   return {
@@ -178,7 +178,7 @@ function bridgeMeaning(
   bridge: Bridge,
   across: Across,
   swaps: readonly Swap[],
-  { chainId }: Place,
+  { chainId }: SourceChain,
 ): CallMeaning | undefined {
   const hasSwaps = swaps.length > 0
   const { sendingAssetId: token, minAmount } = bridge

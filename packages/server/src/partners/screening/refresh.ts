@@ -13,7 +13,7 @@ const retryMs = 3_600_000
 const limits = { timeoutMs: 900_000, idleMs: 30_000, bytesMax: 512 * 1_048_576 }
 
 /** Source of a list. A file is as fresh as its own date or the operator's `asOf` (`YYYY-MM-DD`). */
-export type ListPlace = { readonly url: string } | { readonly file: string }
+export type ListSource = { readonly url: string } | { readonly file: string }
 
 export interface RefreshOptions {
   readonly asOf?: string | undefined
@@ -30,10 +30,10 @@ export interface Refreshed extends Taken {
  */
 export async function refreshList(
   deps: Pick<Deps, 'db' | 'clock'> & { readonly outbound: Outbound },
-  place: ListPlace,
+  place: ListSource,
   { asOf, acceptCount }: RefreshOptions = {},
 ): Promise<Refreshed> {
-  const opened = await openPlace(deps.outbound, place)
+  const opened = await openSource(deps.outbound, place)
   const list = await readList(opened.body).catch(asRefusal)
   const origin = { now: deps.clock.now(), isLive: opened.isLive, lastModified: opened.lastModified, vouchedDate: asOf }
   const source = 'url' in place ? `${list.format} from ${new URL(place.url).host}` : `${list.format} from a file`
@@ -41,7 +41,7 @@ export async function refreshList(
   return { ...(await takeList(deps, next, acceptCount)), malformed: list.malformed }
 }
 
-async function openPlace(outbound: Outbound, place: ListPlace) {
+async function openSource(outbound: Outbound, place: ListSource) {
   if ('file' in place) return { body: createReadStream(place.file), lastModified: undefined, isLive: false }
   const { body, lastModified } = await outbound.download(place.url, limits).catch(asRefusal)
   return { body, lastModified, isLive: true }

@@ -1,5 +1,5 @@
-import { createTurns } from '../turns.ts'
-import { requestPatience } from '../waiting-queue.ts'
+import { createFairSemaphore } from '../fair-semaphore.ts'
+import { requestWaitLimits } from '../waiting-queue.ts'
 import type { Db, Queryable } from './db.ts'
 
 export interface FairDb {
@@ -24,7 +24,7 @@ export function rootOf(db: Db): Db {
  */
 export function createFairDb(connectionsMax: number): FairDb {
   const max = Math.max(1, connectionsMax - Math.ceil(connectionsMax / 8))
-  const { take, waiting } = createTurns(max, requestPatience)
+  const { take, waiting } = createFairSemaphore(max, requestWaitLimits)
   const made = new Map<string, Db>()
   const fairDbOf = (db: Db, tenant: string): Db => {
     const limited = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -42,7 +42,7 @@ export function createFairDb(connectionsMax: number): FairDb {
       async tx(work, options) {
         const release = await take(tenant)
         try {
-          // The place is released first: work that the caller awaits after the commit may need one.
+          // The slot is released first: work that the caller awaits after the commit may need one.
           return await db.tx(work, { ...options, onReleased: release })
         } finally {
           release()

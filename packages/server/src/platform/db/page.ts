@@ -56,7 +56,7 @@ export function idIs(value: string): Sql {
 }
 
 /** Returns the condition that an id of a table with partitions is one of these, with one plan as `idIs`; the bounds find the partitions. */
-export function oneOf(id: Sql, ids: readonly string[]): Sql {
+export function idIn(id: Sql, ids: readonly string[]): Sql {
   const sorted = ids.toSorted()
   return sql`${id} = any(array(select unnest(${ids}::text[]))) and ${id} >= concat(${sorted[0] ?? ''}::text) and ${id} <= concat(${sorted.at(-1) ?? ''}::text)`
 }

@@ -55,7 +55,7 @@ export class OpenStream {
 
 export interface StreamsParts extends Pick<Deps, 'log' | 'metrics'> {
   readonly endedReaders: EndedReaders
-  /** Most streams of one process, shared between their owners (`mayTake`, `placeOwner` of a call). */
+  /** Most streams of one process, shared between their owners (`mayTake`, `shareOwner` of a call). */
   readonly streamsMax: number
   /** Most bytes that wait for all slow readers of one process, shared between the owners of their places. */
   readonly lagBytesMax: number
@@ -104,7 +104,7 @@ export class OpenStreams<Stream extends OpenStream> {
     return this.#open.keys()
   }
 
-  /** Refuses if this process, or one owner of places in it, has the most streams that it may. */
+  /** Refuses if this process, or one share owner, has the most streams that it may. */
   refuseIfFull(owner: string): void {
     const { streamsMax: max } = this.#parts
     const taken = this.#open.size

@@ -19,7 +19,7 @@ interface Headed {
 
 interface Caller {
   readonly id: string
-  readonly placeOwner: string
+  readonly shareOwner: string
 }
 
 /** Counts requests against the limits of their callers. Each function throws 429 beyond a limit. */
@@ -58,11 +58,11 @@ export type CredentialName = string & { readonly kind: 'credential-name' }
 /** Returns the functions that charge an admitted request beyond its first token: `charge` before its work is done, `owe` after its response. */
 export function chargesOf(
   admit: Admit,
-  { actor, placeOwner }: { readonly actor: Actor; readonly placeOwner: string },
+  { actor, shareOwner }: { readonly actor: Actor; readonly shareOwner: string },
   reply: Headed,
 ): { charge(cost: number): void; owe(cost: number): void } {
   const isGuest = actor.kind === 'guest'
-  const caller = { id: isGuest ? actor.guestId : actorId(actor), placeOwner }
+  const caller = { id: isGuest ? actor.guestId : actorId(actor), shareOwner }
   const [charge, owe] = isGuest ? [admit.guestCost, admit.oweGuest] : [admit.cost, admit.owe]
   return { charge: (cost) => charge(caller, cost, reply), owe: (cost) => owe(caller, cost) }
 }
@@ -86,9 +86,9 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
     reply.headers(rateLimitHeaders(limit, admission))
     if (!admission.admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: admission.resetSeconds })
   }
-  const count: Admit['cost'] = ({ id, placeOwner }, cost, reply) => {
+  const count: Admit['cost'] = ({ id, shareOwner }, cost, reply) => {
     check(keyLimit, byKey(id, cost), reply)
-    const shared = byOrganisation?.(placeOwner, cost)
+    const shared = byOrganisation?.(shareOwner, cost)
     if (organisationLimit === undefined || shared === undefined || shared.admitted) return
     // A request that is refused owes nothing.
     byKey.owe(id, -cost)
@@ -97,21 +97,21 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
   return {
     caller: (caller, reply) => count(caller, 1, reply),
     cost: count,
-    owe({ id, placeOwner }, cost) {
+    owe({ id, shareOwner }, cost) {
       byKey.owe(id, cost)
-      byOrganisation?.owe(placeOwner, cost)
+      byOrganisation?.owe(shareOwner, cost)
     },
     oweAddress: (ip, cost) => byAddress.owe(addressBlock(ip), cost),
-    guestCost({ id, placeOwner }, cost, reply) {
+    guestCost({ id, shareOwner }, cost, reply) {
       check(addressLimit, byGuest(id, cost), reply)
-      const shared = byGuestsOf(placeOwner, cost)
+      const shared = byGuestsOf(shareOwner, cost)
       if (shared.admitted) return
       byGuest.owe(id, -cost)
       check(guestsLimit, shared, reply)
     },
-    oweGuest({ id, placeOwner }, cost) {
+    oweGuest({ id, shareOwner }, cost) {
       byGuest.owe(id, cost)
-      byGuestsOf.owe(placeOwner, cost)
+      byGuestsOf.owe(shareOwner, cost)
     },
     guest({ id, ip }, reply) {
       check(addressLimit, byAddress(addressBlock(ip)), reply)

@@ -12,7 +12,7 @@ export interface Identity {
   readonly apiKeyId: ApiKeyId
   /** The scopes to which the key is limited; null for a key with all scopes. */
   readonly scopes: readonly Scope[] | null
-  readonly placeOwner: string
+  readonly shareOwner: string
   /** Whether the operator has suspended the organisation. */
   readonly isSuspended: boolean
 }

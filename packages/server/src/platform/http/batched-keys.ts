@@ -1,11 +1,19 @@
 import { z } from 'zod'
-import { actorId, type BatchedKey, type Ctx, placeOwnerOf } from '../ctx.ts'
+import { actorId, type BatchedKey, type Ctx, shareOwnerOf } from '../ctx.ts'
 import { breaksUnique, sql, type Tx } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
-import { type Claim, judge, lockNameOf, oldestKept, Stored, sealBody, storedColumns } from './idempotency.ts'
+import {
+  type Claim,
+  compareWithStored,
+  lockNameOf,
+  oldestKept,
+  Stored,
+  sealBody,
+  storedColumns,
+} from './idempotency.ts'
 import { bytesPerKey } from './kept-bytes.ts'
 
-type KeyCtx = Pick<Ctx, 'tenant' | 'placeOwner' | 'actor' | 'clock' | 'sealer' | 'person' | 'keptBytes'>
+type KeyCtx = Pick<Ctx, 'tenant' | 'shareOwner' | 'actor' | 'clock' | 'sealer' | 'person' | 'keptBytes'>
 
 /** A request of a batch, with its Idempotency-Key. */
 export interface KeyedRequest {
@@ -75,7 +83,7 @@ function interruptionOf(
 ): RespondedBefore | Problem | undefined {
   if (stored === undefined) return isFree ? undefined : failPlatform('idempotency-in-progress')
   try {
-    const claim = judge(ctx, stored, key)
+    const claim = compareWithStored(ctx, stored, key)
     return claim.kind === 'first' ? undefined : new RespondedBefore(claim)
   } catch (error) {
     if (error instanceof Problem) return error
@@ -108,7 +116,7 @@ export async function storeTogether(
       ${each(({ resourceId }) => resourceId)}::text[]
     ) as given (key, fingerprint, api_key_id, status, headers, body, resource_id) order by key collate "C"`)
   tx.afterCommit(() => {
-    for (const { ctx, body } of rows) ctx.keptBytes.add(placeOwnerOf(ctx), bytesPerKey + (body?.byteLength ?? 0))
+    for (const { ctx, body } of rows) ctx.keptBytes.add(shareOwnerOf(ctx), bytesPerKey + (body?.byteLength ?? 0))
   })
 }
 

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { z } from 'zod'
 import { apiVersion } from '../api-version.ts'
 import { appendAudit } from '../audit.ts'
-import { type Call, type Caller, type Ctx, type Deps, placeOwnerOf } from '../ctx.ts'
+import { type Call, type Caller, type Ctx, type Deps, shareOwnerOf } from '../ctx.ts'
 import { dbInside, isDatabaseGone, isOfDeletedOrganisation } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import { EventStreamResponse } from '../event-streams/response.ts'
@@ -25,10 +25,10 @@ const Params = z.record(z.string(), z.string())
 
 /** The caller of an API key. */
 export function callerOf(identity: Identity): Caller {
-  const { organisationId, environment, apiKeyId, placeOwner, scopes, isSuspended } = identity
+  const { organisationId, environment, apiKeyId, shareOwner, scopes, isSuspended } = identity
   return {
     tenant: { organisationId, environment },
-    placeOwner,
+    shareOwner,
     actor: { kind: 'api-key', apiKeyId },
     ...(scopes !== null && { scopes }),
     ...(isSuspended && { isSuspended }),
@@ -38,14 +38,14 @@ export function callerOf(identity: Identity): Caller {
 /** Context of one call: the caller, the tenant, and the process's ports. */
 export function makeCtx<D extends Deps>(
   deps: D,
-  { tenant, actor, placeOwner, person }: Caller,
+  { tenant, actor, shareOwner, person }: Caller,
   requestId: RequestId,
 ): D & Call {
   const ctx: D & Call = {
     ...deps,
-    db: deps.fairDb(deps.db, placeOwner),
+    db: deps.fairDb(deps.db, shareOwner),
     tenant,
-    placeOwner,
+    shareOwner,
     actor,
     person,
     requestId,
@@ -113,7 +113,7 @@ const repeatablePart = 0.5
  * refused, unless a repeat needs no stored response. What was answered before is repeated.
  */
 async function mayStore(ctx: Ctx, { isRepeatable }: Operation<Deps>, key: string): Promise<boolean> {
-  const current = await ctx.keptBytes.beyondShare(placeOwnerOf(ctx), isRepeatable === true ? repeatablePart : 1)
+  const current = await ctx.keptBytes.beyondShare(shareOwnerOf(ctx), isRepeatable === true ? repeatablePart : 1)
   if (current === undefined || (await idempotency.isStored(ctx, key))) return true
   if (isRepeatable === true) return false
   throw failPlatform('idempotency-storage-exceeded', { current })

@@ -19,7 +19,7 @@ const guests = async () =>
   ({
     tenant: { organisationId: 'org_1', environment: 'test' },
     actor: { kind: 'guest', guestId: 'one' },
-    placeOwner: 'org_1',
+    shareOwner: 'org_1',
   }) as const
 
 let handled = 0

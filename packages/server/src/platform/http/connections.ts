@@ -12,7 +12,7 @@ export interface ConnectionLimits {
 }
 
 /**
- * Records that a connection made a request with a valid credential of this owner of places; false if the owner has its share of the
+ * Records that a connection made a request with a valid credential of this share owner; false if the owner has its share of the
  * connections. A connection counts for the owner whose request it carried last.
  */
 export type Trust = (socket: Socket, owner: string) => boolean
@@ -112,7 +112,7 @@ export function proxiesOf(
   return proxies === false ? false : [...proxies]
 }
 
-/** Turns of the event loop in which waiting connections are accepted and sent requests are read, so that none of them is cut. */
+/** FairSemaphore of the event loop in which waiting connections are accepted and sent requests are read, so that none of them is cut. */
 const receiveTurns = 3
 
 const closeIdleEveryMs = 50

@@ -13,7 +13,7 @@ const clock = { now: () => now }
 const reply = { headers: () => undefined }
 const keyLimit = { perSecond: 1, burst: 10 }
 const admission = () => createAdmission({ keyLimit, addressLimit: { perSecond: 1_000, burst: 1_000 } }, clock)
-const key = { id: 'key_1', placeOwner: 'org_1' }
+const key = { id: 'key_1', shareOwner: 'org_1' }
 
 /** Runs a count and returns how long the caller has to wait; 0 if it is admitted. */
 function waitOf(count: () => void): unknown {
@@ -57,21 +57,21 @@ test('S6: the reads of one key keep the other keys of its organisation waiting f
   const admit = createAdmission({ keyLimit, addressLimit, organisationLimit }, clock)
   admit.owe(key, 10_000)
   expect(waitOf(() => admit.caller({ ...key, id: 'key_2' }, reply))).toBe(11)
-  expect(waitOf(() => admit.caller({ ...key, placeOwner: 'org_2' }, reply))).toBe(601)
+  expect(waitOf(() => admit.caller({ ...key, shareOwner: 'org_2' }, reply))).toBe(601)
 })
 
 test('S6: a request that one of two limits refuses takes nothing from the other', () => {
   const admit = createAdmission({ keyLimit, addressLimit, organisationLimit }, clock)
-  const keyOf = (name: string) => ({ id: name, placeOwner: 'org_1' })
+  const keyOf = (name: string) => ({ id: name, shareOwner: 'org_1' })
   expect(waitOf(() => admit.cost(keyOf('key_1'), 100, reply))).toBe(0)
   for (let time = 0; time < 3; time += 1) expect(waitOf(() => admit.cost(keyOf('key_2'), 100, reply))).toBe(15)
-  expect(waitOf(() => admit.caller({ id: 'key_2', placeOwner: 'org_2' }, reply))).toBe(0)
+  expect(waitOf(() => admit.caller({ id: 'key_2', shareOwner: 'org_2' }, reply))).toBe(0)
   for (let time = 0; time < 3; time += 1) expect(waitOf(() => admit.cost(keyOf('key_1'), 100, reply))).toBe(95)
 })
 
 test('S6: expensive requests of guests share a limit of the owner, and take nothing from its keys or from small requests', () => {
   const admit = createAdmission({ keyLimit, addressLimit: { perSecond: 1, burst: 10 }, organisationLimit }, clock)
-  const guest = (id: string) => ({ id, placeOwner: 'org_1' })
+  const guest = (id: string) => ({ id, shareOwner: 'org_1' })
   const small = (id: string, ip: string) => waitOf(() => admit.guest({ id, ip }, reply))
   expect(waitOf(() => admit.guestCost(guest('vat_1'), 60, reply))).toBe(0)
   expect(waitOf(() => admit.guestCost(guest('vat_2'), 60, reply))).toBe(15)
@@ -81,7 +81,7 @@ test('S6: expensive requests of guests share a limit of the owner, and take noth
 
 test('S6: the guests of one vault keep those of another waiting for seconds, and themselves for minutes', () => {
   const admit = createAdmission({ keyLimit, addressLimit: { perSecond: 1, burst: 60 }, organisationLimit }, clock)
-  const guest = (id: string) => ({ id, placeOwner: 'org_1' })
+  const guest = (id: string) => ({ id, shareOwner: 'org_1' })
   admit.oweGuest(guest('vat_1'), 10_000)
   expect(waitOf(() => admit.guestCost(guest('vat_2'), 60, reply))).toBe(15)
   expect(waitOf(() => admit.guest({ id: 'vat_1', ip: '203.0.113.1' }, reply))).toBe(600)
@@ -97,7 +97,7 @@ test('S6: what is made while it is sent is charged before its first piece', () =
   const refuse = (): never => {
     throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
   }
-  const common = { ctx, placeOwner: 'org_1', method: 'GET', response, sending, owe: (cost: number) => (owed += cost) }
+  const common = { ctx, shareOwner: 'org_1', method: 'GET', response, sending, owe: (cost: number) => (owed += cost) }
   const charged: number[] = []
   expect(ofOperations({ ...common, charge: (cost) => charged.push(cost) })).toBe(response)
   expect(ofOperations({ ...common, charge: refuse }).status).toBe(429)

@@ -97,7 +97,7 @@ const operations = [
       if (query.ticket === undefined) return undefined
       if (query.ticket !== 'good') throw fail('toy-not-found')
       const tenant = { organisationId: 'org_0', environment: 'test' } as const
-      return { tenant, actor: { kind: 'guest', guestId: 'ticket' }, placeOwner: 'org_0' } as const
+      return { tenant, actor: { kind: 'guest', guestId: 'ticket' }, shareOwner: 'org_0' } as const
     },
     run(ctx) {
       played.push(ctx.actor.kind)
@@ -132,7 +132,7 @@ beforeAll(async () => {
       organisationId: `org_${index}` as OrganisationId,
       environment: 'test' as const,
       apiKeyId: `key_${index}` as ApiKeyId,
-      placeOwner: `org_${index}`,
+      shareOwner: `org_${index}`,
       scopes: null,
       isSuspended: false,
     }

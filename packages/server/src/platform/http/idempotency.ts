@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { requireFresh } from '../access.ts'
 import { instantOf } from '../clock.ts'
-import { actorId, type Ctx, type IdempotencyHandle, placeOwnerOf } from '../ctx.ts'
+import { actorId, type Ctx, type IdempotencyHandle, shareOwnerOf } from '../ctx.ts'
 import { type Queryable, sql, type Tx } from '../db/db.ts'
 import { deleteExpired } from '../db/delete-expired.ts'
 import { failPlatform, isProblem } from '../errors.ts'
@@ -95,7 +95,7 @@ export async function claimInTransaction(ctx: Ctx, tx: Tx, request: IdempotentRe
     sql`select pg_try_advisory_xact_lock(hashtextextended(${lock}, 0)) as locked`,
   )
   const stored = await find(ctx, tx, request.key)
-  if (stored !== undefined) return judge(ctx, stored, request)
+  if (stored !== undefined) return compareWithStored(ctx, stored, request)
   if (!locked) throw failPlatform('idempotency-in-progress')
   return { kind: 'first' }
 }
@@ -127,7 +127,7 @@ export async function storeInTransaction(
       ${response.status}, ${JSON.stringify(response.headers)}, ${body}, ${secret}, ${resourceId}, ${ctx.clock.now()})
     on conflict (organisation_id, environment, key) do nothing`)
   if (stored !== 1) throw failPlatform('idempotency-in-progress')
-  tx.afterCommit(() => ctx.keptBytes.add(placeOwnerOf(ctx), bytesPerKey + (body?.byteLength ?? 0)))
+  tx.afterCommit(() => ctx.keptBytes.add(shareOwnerOf(ctx), bytesPerKey + (body?.byteLength ?? 0)))
 }
 
 /**
@@ -140,12 +140,12 @@ export async function claimWithLease(ctx: Ctx, request: IdempotentRequest, claim
   const { key, fingerprint } = request
   const isFirst = await claimUnused(ctx, { key, fingerprint, actorId: actorId(ctx.actor), claim, now, until })
   if (isFirst || (await takeOver(ctx, request, { claim, now, until }))) {
-    ctx.keptBytes.add(placeOwnerOf(ctx), bytesPerKey)
+    ctx.keptBytes.add(shareOwnerOf(ctx), bytesPerKey)
     return { kind: 'first' }
   }
   const stored = await find(ctx, ctx.db, request.key)
   if (stored === undefined) return claimWithLease(ctx, request, claim)
-  return judge(ctx, stored, request)
+  return compareWithStored(ctx, stored, request)
 }
 
 /** Takes over a key whose claim has ended without effect. Returns whether it did. */
@@ -177,7 +177,7 @@ export async function claimUnread(ctx: Ctx, request: IdempotentRequest, claim: s
 /** Response to a repeat whose body was read: the stored response, or the error that the key was used with another body. */
 export async function respondToRepeat(ctx: Ctx, request: IdempotentRequest): Promise<Claim> {
   const stored = await find(ctx, ctx.db, request.key)
-  return stored === undefined ? { kind: 'first' } : judge(ctx, stored, request)
+  return stored === undefined ? { kind: 'first' } : compareWithStored(ctx, stored, request)
 }
 
 /**
@@ -212,7 +212,7 @@ export async function releaseUnread(ctx: Ctx, key: string, claim: string): Promi
   const released = await ctx.db.run(sql`
     delete from idempotency_keys where organisation_id = ${organisationId} and environment = ${environment} and key = ${key}
       and claim = ${claim} and resource_id is null`)
-  ctx.keptBytes.add(placeOwnerOf(ctx), -bytesPerKey * released)
+  ctx.keptBytes.add(shareOwnerOf(ctx), -bytesPerKey * released)
 }
 
 /**
@@ -251,7 +251,7 @@ export async function finishLease(
     const released = await ctx.db.run(sql`
       delete from idempotency_keys where organisation_id = ${organisationId} and environment = ${environment} and key = ${request.key}
         and claim = ${claim} and resource_id is null`)
-    if (released === 1) ctx.keptBytes.add(placeOwnerOf(ctx), -bytesPerKey)
+    if (released === 1) ctx.keptBytes.add(shareOwnerOf(ctx), -bytesPerKey)
     if (released === 1 || !isKept(response.status) || isLarge(response.body)) return
   }
   const isSecret = request.isSecret === true
@@ -259,7 +259,7 @@ export async function finishLease(
   const body = sealBody(ctx, request, response.body)
   const { status, headers } = response
   const hasClaim = await storeEnded(ctx, { key: request.key, claim, status, headers, body, fingerprint, isSecret })
-  if (hasClaim) ctx.keptBytes.add(placeOwnerOf(ctx), body.byteLength)
+  if (hasClaim) ctx.keptBytes.add(shareOwnerOf(ctx), body.byteLength)
 }
 
 /** Deletes keys that are older than a day; run regularly by the work role. */
@@ -288,7 +288,7 @@ function openBody(ctx: SealCtx, { body, sealed, sealedBody }: Stored, key: strin
 }
 
 /** Compares a request with what is stored under its key; throws if it must not have the response, or if there is none yet. */
-export function judge(
+export function compareWithStored(
   ctx: Pick<Ctx, 'tenant' | 'actor' | 'clock' | 'sealer' | 'person'>,
   stored: Stored,
   request: IdempotentRequest,

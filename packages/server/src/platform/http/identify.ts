@@ -144,9 +144,9 @@ async function findPerson(
   const person = await people.find(cookie, organisationId)
   if (person === undefined) throw unauthorized('the session has ended; sign in again')
   const actor = { kind: 'person', accountId: person.accountId } as const
-  const { accountId, placeOwner } = person
+  const { accountId, shareOwner } = person
   if (operation.needs.role === 'person')
-    return { tenant: tenantOfAccount(accountId), actor, placeOwner: accountId, person }
+    return { tenant: tenantOfAccount(accountId), actor, shareOwner: accountId, person }
   const isElsewhere = operation.organisationInPath === true && params.orgId !== organisationId
   if (organisationId === undefined || person.role === undefined || isElsewhere)
     throw failPlatform('organisation-not-found', {
@@ -155,7 +155,7 @@ async function findPerson(
   const environment = environmentOf(headers['x-service-environment'], environments)
   if (environment === 'live' && !person.isLive) throw failPlatform('role-not-allowed', { detail: testOnly })
   const tenant: Tenant = { organisationId, environment }
-  return { tenant, actor, placeOwner, person, ...(person.isSuspended && { isSuspended: true }) }
+  return { tenant, actor, shareOwner, person, ...(person.isSuspended && { isSuspended: true }) }
 }
 
 const testOnly =

@@ -19,7 +19,7 @@ const hourMs = 3_600_000
 /** Responses are stored for a day, and each row of the table is of an hour. */
 const countedMs = 25 * hourMs
 
-/** The bytes that requests with an Idempotency-Key stored within a day, by the owner of the places that they took. */
+/** The bytes that requests with an Idempotency-Key stored within a day, by share owner. */
 export interface KeptBytes {
   /** The stored bytes of an owner whose share of the storage, or of this part of it, is used up; undefined for other owners. */
   beyondShare(owner: string, part?: number): Promise<number | undefined>

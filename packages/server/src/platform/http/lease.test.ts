@@ -16,7 +16,7 @@ beforeAll(async () => {
   const { id } = await world.organisation()
   ctx = makeCtx(
     deps,
-    { tenant: { organisationId: id, environment: 'test' }, actor: { kind: 'operator' }, placeOwner: id },
+    { tenant: { organisationId: id, environment: 'test' }, actor: { kind: 'operator' }, shareOwner: id },
     newId('req', deps),
   )
 })

@@ -24,16 +24,16 @@ function sizedStream(bytes: number) {
 }
 
 /** Sends a response that nobody reads, and returns its status. */
-function statusOf(limit: LimitResponse, placeOwner: string, response = sizedStream(100 * mebibyte)): number {
+function statusOf(limit: LimitResponse, shareOwner: string, response = sizedStream(100 * mebibyte)): number {
   const sending = new Sending()
-  return limit({ ctx, placeOwner, method: 'GET', owe: () => undefined, response, sending }).status
+  return limit({ ctx, shareOwner, method: 'GET', owe: () => undefined, response, sending }).status
 }
 
 /** Reports a change in a response that nobody reads. */
-function reportOf(limit: LimitResponse, placeOwner: string, bytes: number): Sending {
+function reportOf(limit: LimitResponse, shareOwner: string, bytes: number): Sending {
   const sending = new Sending()
   const response = { status: 201, headers: {}, body: 'x'.repeat(bytes) }
-  limit({ ctx, placeOwner, method: 'POST', owe: () => undefined, response, sending })
+  limit({ ctx, shareOwner, method: 'POST', owe: () => undefined, response, sending })
   return sending
 }
 
@@ -65,7 +65,7 @@ test('a report of a change is sent whatever others have, and cuts no other while
 test('a report of a change cuts no download of its owner because others have filled the memory', () => {
   const { ofOperations } = createResponseLimits(16 * mebibyte)
   const download = new Sending()
-  const common = { ctx, placeOwner: 'org_9', method: 'GET', owe: () => undefined }
+  const common = { ctx, shareOwner: 'org_9', method: 'GET', owe: () => undefined }
   ofOperations({ ...common, response: sizedStream(mebibyte), sending: download })
   for (let other = 0; statusOf(ofOperations, `other ${other}`, sizedStream(700_000)) === 200; other += 1);
   for (let other = 0; statusOf(ofOperations, `small ${other}`, sizedStream(20_000)) === 200; other += 1);

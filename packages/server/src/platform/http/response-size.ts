@@ -21,7 +21,7 @@ const keptPart = 64
 interface SentResponse {
   readonly ctx: Parameters<typeof problemResponse>[0]
   /** Shares the memory with others: the caller's organisation, or the address of a caller without one. */
-  readonly placeOwner: string
+  readonly shareOwner: string
   readonly method: string
   /** As of the operation. */
   readonly changesNothing?: true | undefined
@@ -52,7 +52,7 @@ export function createResponseLimits(bytesMax: number): ResponseLimits {
   const pagesMax = Math.floor(bytesMax / 4)
   const ofPages = createLimit(createMemoryBudget(pagesMax), pagesMax)
   const ofOperations = createLimit(createMemoryBudget(bytesMax - pagesMax), bytesMax - pagesMax)
-  return { ofOperations, ofPages: (page) => ofPages({ ...page, placeOwner: addressBlock(page.placeOwner) }) }
+  return { ofOperations, ofPages: (page) => ofPages({ ...page, shareOwner: addressBlock(page.shareOwner) }) }
 }
 
 /**
@@ -67,13 +67,13 @@ export function createResponseLimits(bytesMax: number): ResponseLimits {
  */
 function createLimit(reserve: ReserveMemory, bytesMax: number): LimitResponse {
   const unread = createUnread(reserve, bytesMax)
-  return ({ ctx, placeOwner, method, changesNothing, response, owe, charge = owe, sending }) => {
+  return ({ ctx, shareOwner, method, changesNothing, response, owe, charge = owe, sending }) => {
     const bytes = bytesOf(response)
     const cost = Math.ceil((response.bytesRead ?? bytes) / bytesPerToken) - 1
     const isChargedFirst = response.body instanceof Readable && method === 'GET'
     if (cost > 0 && !isChargedFirst) owe(cost)
     if (bytes <= uncountedBytesMax || sending.destroyed) return response
-    const counted = { owner: placeOwner, bytes: Math.min(bytes, bytesMax / 2), sending }
+    const counted = { owner: shareOwner, bytes: Math.min(bytes, bytesMax / 2), sending }
     try {
       if (method === 'GET' || changesNothing === true) unread.add(counted)
       else unread.addReport(counted)

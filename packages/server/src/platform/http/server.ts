@@ -215,7 +215,7 @@ function addPage(app: FastifyInstance, page: PublicPage, { options, admit, bodie
       if (!isLimited) return send(request, reply, response)
       const ctx = { ...options.deps, requestId: request.id as RequestId }
       const owe = (cost: number): void => admit.oweAddress(ip, cost)
-      return send(request, reply, responses.ofPages({ ctx, placeOwner: ip, method, owe, response, sending: reply.raw }))
+      return send(request, reply, responses.ofPages({ ctx, shareOwner: ip, method, owe, response, sending: reply.raw }))
     },
   })
 }
@@ -229,11 +229,11 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
     const caller = await identifyCaller(operation, request, reply, context)
     // The body of a caller that disconnected meanwhile never ends.
     if (request.raw.socket.destroyed) return reply.hijack()
-    if (caller.actor.kind !== 'guest' && !trust(request.raw.socket, caller.placeOwner)) {
+    if (caller.actor.kind !== 'guest' && !trust(request.raw.socket, caller.shareOwner)) {
       reply.header('connection', 'close')
       throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
     }
-    reserveBody(bodies.ofOperations, { request, reply, bytesMax, owner: caller.placeOwner })
+    reserveBody(bodies.ofOperations, { request, reply, bytesMax, owner: caller.shareOwner })
     request.caller = caller
   }
   app.route({
@@ -246,13 +246,13 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       const { caller } = request
       if (caller === undefined) throw new Error('a request without a caller was admitted')
       const ctx = makeCtx(deps, caller, request.id as RequestId)
-      const { placeOwner } = caller
+      const { shareOwner } = caller
       const { charge, owe } = chargesOf(admit, caller, reply)
       const requested = { ...rawRequest(request), charge }
       const giveBack = context.settings.take(caller, settingCostOf(operation, requested.body))
       const called = await callOperation(ctx, operation, requested)
       if (called.status >= 300) giveBack()
-      const sending = { ctx, placeOwner, method, changesNothing, owe, charge, response: called, sending: reply.raw }
+      const sending = { ctx, shareOwner, method, changesNothing, owe, charge, response: called, sending: reply.raw }
       const response = withRefusalMembers(operation, requested, context.responses.ofOperations(sending))
       stopTimer()
       deps.metrics.requests.inc({ operation: operation.id, status: String(response.status) })
@@ -294,7 +294,7 @@ function identifyCaller(
     caller: (caller) => {
       reportResponse(request, { caller, route: operation.path, arrivedAt }, options)
       reply.headers(organisationHeader(caller))
-      admit.caller({ id: actorId(caller.actor), placeOwner: caller.placeOwner }, reply)
+      admit.caller({ id: actorId(caller.actor), shareOwner: caller.shareOwner }, reply)
     },
     address: () => admit.address(request.ip, reply),
     guest: (guestId) => admit.guest({ id: guestId, ip: request.ip }, reply),

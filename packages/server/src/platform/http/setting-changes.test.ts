@@ -11,11 +11,11 @@ afterAll(endToys)
 
 /** Audit row S6: changes of settings leave rows and audit records that nothing deletes. */
 
-const key = (name: string, placeOwner = 'org_1') =>
-  ({ actor: { kind: 'api-key', apiKeyId: `key_${name}` }, placeOwner }) as Pick<Caller, 'actor' | 'placeOwner'>
-const person = { actor: { kind: 'person', accountId: 'acc_1' }, placeOwner: 'org_1' } as Pick<
+const key = (name: string, shareOwner = 'org_1') =>
+  ({ actor: { kind: 'api-key', apiKeyId: `key_${name}` }, shareOwner }) as Pick<Caller, 'actor' | 'shareOwner'>
+const person = { actor: { kind: 'person', accountId: 'acc_1' }, shareOwner: 'org_1' } as Pick<
   Caller,
-  'actor' | 'placeOwner'
+  'actor' | 'shareOwner'
 >
 
 /** A limit whose clock the test moves. */
@@ -25,7 +25,7 @@ function aLimit() {
   return {
     pass: (ms: number) => (now = new Date(now.getTime() + ms)),
     /** Makes changes, and returns how long the caller waits for one more; 0 if it need not. */
-    change(caller: Pick<Caller, 'actor' | 'placeOwner'>, times = 1, cost = 1): unknown {
+    change(caller: Pick<Caller, 'actor' | 'shareOwner'>, times = 1, cost = 1): unknown {
       try {
         for (let time = 0; time < times; time += 1) settings.take(caller, cost)
         return 0

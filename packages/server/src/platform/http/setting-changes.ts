@@ -19,7 +19,7 @@ export interface SettingChanges {
    * Counts a change before it is made. Does nothing if `cost` is undefined. Throws 429 if the caller has used up its limit. Returns a function that
    * undoes the count, for a call that changed nothing.
    */
-  take(caller: Pick<Caller, 'actor' | 'placeOwner'>, cost: number | undefined): () => void
+  take(caller: Pick<Caller, 'actor' | 'shareOwner'>, cost: number | undefined): () => void
 }
 
 /** Creates the limit of a process. */
@@ -27,12 +27,12 @@ export function limitSettingChanges(clock: Clock): SettingChanges {
   const ofOwners = createLimiter(ownerLimit, clock)
   const ofCallers = createLimiter(callerLimit, clock)
   return {
-    take({ actor, placeOwner }, cost) {
+    take({ actor, shareOwner }, cost) {
       if (cost === undefined) return () => undefined
       const counted: { readonly limiter: Limiter; readonly who: string }[] = [
         { limiter: ofCallers, who: callerId(actor) },
       ]
-      if (actor.kind !== 'person') counted.push({ limiter: ofOwners, who: placeOwner })
+      if (actor.kind !== 'person') counted.push({ limiter: ofOwners, who: shareOwner })
       const giveBack: (() => void)[] = []
       const giveAllBack = (): void => {
         for (const one of giveBack) one()

@@ -27,7 +27,7 @@ const watch = operation({
   guests: async () => ({
     tenant: { organisationId: 'org_1', environment: 'test' },
     actor: { kind: 'guest', guestId: 'one' },
-    placeOwner: 'org_1',
+    shareOwner: 'org_1',
   }),
   run: () => {
     let own: (typeof opened)[number] | undefined

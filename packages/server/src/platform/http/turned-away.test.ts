@@ -50,7 +50,7 @@ beforeEach(async () => {
         organisationId: 'org_1',
         environment: 'test',
         apiKeyId: 'key_1',
-        placeOwner: 'org_1',
+        shareOwner: 'org_1',
         scopes: null,
         isSuspended: false,
       }

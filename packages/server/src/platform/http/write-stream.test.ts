@@ -55,7 +55,7 @@ const get = operation({
   guests: async () => ({
     tenant: { organisationId: 'org_1', environment: 'test' },
     actor: { kind: 'guest', guestId: 'one' },
-    placeOwner: 'org_1',
+    shareOwner: 'org_1',
   }),
   run: () => new Reply(200, numbers, { 'content-length': String(pieces * pieceBytes) }),
 })

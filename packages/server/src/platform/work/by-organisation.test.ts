@@ -24,7 +24,7 @@ function stage() {
 
 const itemsOf = (organisationId: string, ...ids: number[]): Item[] => ids.map((id) => ({ id, organisationId }))
 
-test('an organisation has four places over all calls, an item is not begun twice, and another organisation does not wait', async () => {
+test('an organisation has four slots over all calls, an item is not begun twice, and another organisation does not wait', async () => {
   const { begun, offer, end } = stage()
   const first = offer(itemsOf('a', 1, 2, 3))
   const second = offer([...itemsOf('a', 1, 4, 5), ...itemsOf('b', 10)])
@@ -43,14 +43,14 @@ test('an organisation has four places over all calls, an item is not begun twice
 /** Eight organisations with four items in progress and more that wait. Their ids begin with 1,000, 2,000 and so on. */
 function fullStage() {
   const full = stage()
-  const backlog = Array.from({ length: 8 }, (_, place) =>
-    itemsOf(`org ${place}`, ...Array.from({ length: 20 }, (_, item) => (place + 1) * 1_000 + item)),
+  const backlog = Array.from({ length: 8 }, (_, slot) =>
+    itemsOf(`org ${slot}`, ...Array.from({ length: 20 }, (_, item) => (slot + 1) * 1_000 + item)),
   ).flat()
   const offered = full.offer(backlog)
   return { ...full, offered, backlog }
 }
 
-test('a ninth organisation gets the next place, although eight others are offered more whenever one of their items ends', async () => {
+test('a ninth organisation gets the next slot, although eight others are offered more whenever one of their items ends', async () => {
   const { begun, offer, end, backlog } = fullStage()
   expect(begun).toHaveLength(32)
   const ninth = offer(itemsOf('ninth', 1, 2))
@@ -65,7 +65,7 @@ test('a ninth organisation gets the next place, although eight others are offere
   await ninth
 })
 
-test('another source has its own places', async () => {
+test('another source has its own slots', async () => {
   const { begun, offer, end } = fullStage()
   const other = offer(itemsOf('ninth', 1), 'polygon')
   expect(begun).toContain(1)
@@ -74,7 +74,7 @@ test('another source has its own places', async () => {
 })
 
 test('an item that waits is done once, as it was offered last', async () => {
-  const limited = createByOrganisation({ places: 1, atOnce: 1 })
+  const limited = createByOrganisation({ slots: 1, atOnce: 1 })
   const first = Promise.withResolvers<void>()
   const done: string[] = []
   const offer = (id: number, note: string) =>
@@ -88,14 +88,14 @@ test('an item that waits is done once, as it was offered last', async () => {
   expect(done).toEqual(['first', 'new'])
 })
 
-test('an organisation without items gets a place although thousands of others wait', async () => {
+test('an organisation without items gets a slot although thousands of others wait', async () => {
   const { begun, offer, end } = stage()
-  for (let place = 0; place < 12; place += 1) {
-    const ids = Array.from({ length: 600 }, (_, item) => (place + 1) * 1_000 + item)
-    void offer(itemsOf(`org ${place}`, ...ids))
+  for (let slot = 0; slot < 12; slot += 1) {
+    const ids = Array.from({ length: 600 }, (_, item) => (slot + 1) * 1_000 + item)
+    void offer(itemsOf(`org ${slot}`, ...ids))
   }
   const late = offer(itemsOf('late', 1, 2))
-  // Four of the twelve have no place yet, and have waited longer.
+  // Four of the twelve have no slot yet, and have waited longer.
   end(1_000, 2_000, 3_000, 4_000, 5_000)
   await expect.poll(() => begun).toContain(1)
   end(1)
@@ -103,7 +103,7 @@ test('an organisation without items gets a place although thousands of others wa
   expect(begun).not.toContain(2)
 })
 
-test('two sets of limits share nothing: the work of one service takes no place of another', async () => {
+test('two sets of limits share nothing: the work of one service takes no slot of another', async () => {
   const [one, other] = [stage(), stage()]
   const first = one.offer(itemsOf('a', 1, 2, 3, 4))
   const second = other.offer(itemsOf('a', 1, 2, 3, 4))
@@ -114,7 +114,7 @@ test('two sets of limits share nothing: the work of one service takes no place o
 })
 
 test('items that wait are left out once the process stops, and those in progress end', async () => {
-  const limited = createByOrganisation({ places: 2, atOnce: 2 })
+  const limited = createByOrganisation({ slots: 2, atOnce: 2 })
   const stopping = new AbortController()
   const inProgress = Promise.withResolvers<void>()
   const begun: number[] = []

@@ -1,10 +1,10 @@
 /** Most items of a source in progress, and most of one organisation. */
 interface Limits {
-  readonly places: number
+  readonly slots: number
   readonly atOnce: number
 }
 
-const usualLimits: Limits = { places: 32, atOnce: 4 }
+const usualLimits: Limits = { slots: 32, atOnce: 4 }
 
 /** Most items that wait for a slot: of one organisation, and of a source. An organisation that has no item may always add one. */
 const waitingPerOrganisationMax = 500
@@ -16,7 +16,7 @@ interface Item {
 }
 
 /**
- * Runs slow work on items of one source, such as a network or a partner. At most `places` items of a source run at once, and at most `atOnce` of
+ * Runs slow work on items of one source, such as a network or a partner. At most `slots` items of a source run at once, and at most `atOnce` of
  * one organisation, over all calls. A free slot goes to the organisation with the fewest running items; of several, to the one that has waited
  * longest. So an organisation waits for the end of one item, whatever backlog others have.
  *
@@ -44,7 +44,7 @@ interface Organisation {
 interface Source {
   running: number
   waiting: number
-  /** Those with items, in the order in which they got their last place. */
+  /** Those with items, in the order in which they got their last slot. */
   readonly organisations: Map<string, Organisation>
 }
 
@@ -72,7 +72,7 @@ function leaveOut(source: Source): void {
   }
 }
 
-/** Lets an item wait for a place. Returns when it is done; undefined if it is left out. */
+/** Lets an item wait for a slot. Returns when it is done; undefined if it is left out. */
 function add(source: Source, { id, organisationId }: Item, work: () => Promise<void>): Promise<void> | undefined {
   const own = source.organisations.get(organisationId) ?? { running: new Set(), waiting: new Map() }
   if (own.running.has(id)) return undefined
@@ -90,16 +90,16 @@ function add(source: Source, { id, organisationId }: Item, work: () => Promise<v
   return done.promise
 }
 
-/** Fills the free places. */
+/** Fills the free slots. */
 function begin(source: Source, limits: Limits): void {
-  while (source.running < limits.places) {
+  while (source.running < limits.slots) {
     const next = nextOf(source, limits)
     if (next === undefined) return
     void beginOne(source, next).then(() => begin(source, limits))
   }
 }
 
-/** The organisation that gets the next place. */
+/** The organisation that gets the next slot. */
 function nextOf({ organisations }: Source, { atOnce }: Limits): string | undefined {
   let [next, fewest]: [string | undefined, number] = [undefined, atOnce]
   for (const [organisationId, { running, waiting }] of organisations) {
@@ -111,11 +111,11 @@ function nextOf({ organisations }: Source, { atOnce }: Limits): string | undefin
   return next
 }
 
-/** Begins the item of the organisation that has waited longest. Resolves when it is done and its place is free. */
+/** Begins the item of the organisation that has waited longest. Resolves when it is done and its slot is free. */
 async function beginOne(source: Source, organisationId: string): Promise<void> {
   const own = source.organisations.get(organisationId)
   const [first] = own?.waiting ?? []
-  if (own === undefined || first === undefined) throw new Error('an organisation without waiting items got a place')
+  if (own === undefined || first === undefined) throw new Error('an organisation without waiting items got a slot')
   const [id, { work, done }] = first
   own.waiting.delete(id)
   source.waiting -= 1

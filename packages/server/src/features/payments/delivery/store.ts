@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { idIs, oneOf } from '../../../platform/db/page.ts'
+import { idIn, idIs } from '../../../platform/db/page.ts'
 import { id, type PaymentId } from '../../../platform/ids.ts'
 import { paymentStatuses } from '../schema.ts'
 
@@ -133,9 +133,9 @@ export async function markDelivered(
     IdRow,
     sql`
     update payments set delivered_at = ${at}
-    where ${oneOf(sql`id`, paymentIds)} and id in (
+    where ${idIn(sql`id`, paymentIds)} and id in (
       select id from payments
-      where ${oneOf(sql`id`, paymentIds)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}
+      where ${idIn(sql`id`, paymentIds)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}
         and status in ('settling', 'settled') and delivery is not null and delivered_at is null
       order by id for no key update)
     returning id`,

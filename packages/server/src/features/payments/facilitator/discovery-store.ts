@@ -166,7 +166,7 @@ export function getKnownPayment(db: Queryable, tenant: Tenant, paymentId: string
  * Takes the one success response of a payment; returns false for every caller but the first. The same caller may take it again
  * under the Idempotency-Key `key`, so that a lost response can be repeated.
  */
-export async function markAnswered(
+export async function markSuccessReturned(
   db: Queryable,
   paymentId: PaymentId,
   { now, key }: { readonly now: Date; readonly key: string | null },

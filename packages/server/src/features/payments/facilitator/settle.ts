@@ -18,14 +18,20 @@ import { isServiceAddress, type ReceivingWallet } from '../../wallets/index.ts'
 import { refuseBelowMinimum, refused, refuseSanctioned } from '../credential.ts'
 import { fail } from '../errors.ts'
 import { schemeOf } from '../methods/index.ts'
-import type { Claim, Judged, Reading } from '../methods/method.ts'
+import type { CheckedPayment, Claim, ParsedRequest } from '../methods/method.ts'
 import { namePayment, type PaymentName } from '../new-payment.ts'
 import type { Ctx } from '../ports.ts'
 import { requestSettlement } from '../settle.ts'
 import { paymentPurpose, recordFailed } from '../settlement-outcome.ts'
 import type { Outcome } from '../settlement-store.ts'
 import type { NewPayment } from '../store.ts'
-import { findClaimed, getKnownPayment, type KnownPayment, markAnswered, upsertResource } from './discovery-store.ts'
+import {
+  findClaimed,
+  getKnownPayment,
+  type KnownPayment,
+  markSuccessReturned,
+  upsertResource,
+} from './discovery-store.ts'
 import { extensionsOf, objectOf, type PaidResource, readDeclaration, resourceOf } from './paid-resource.ts'
 import { refusalOf, refuseUnstorableText } from './refusal.ts'
 import type { FacilitatorBody, SettleAnswer } from './schema.ts'
@@ -71,7 +77,7 @@ export async function settledBefore(ctx: Ctx, paymentId: string, key: string): P
  * Returns the payment under this claim, and records it if it is new. Of copies that arrive together one is recorded, and all
  * continue with that one.
  */
-async function findOrAdmit(ctx: Ctx, body: FacilitatorBody, reading: Reading): Promise<KnownPayment> {
+async function findOrAdmit(ctx: Ctx, body: FacilitatorBody, reading: ParsedRequest): Promise<KnownPayment> {
   const { claimKey } = reading.claim
   const known = await findClaimed(ctx.db, claimKey)
   if (known !== undefined) return known
@@ -127,7 +133,7 @@ async function bringToChain(ctx: Ctx, payment: KnownPayment, key: string | undef
   if (status === 'settlement_failed' || status === 'voided')
     return { success: false, errorReason: failureReason ?? 'unexpected_settle_error', transaction: '' }
   if (status !== 'settled') return { success: false, errorReason: pending, transaction: txHash ?? carrierHash ?? '' }
-  const isFirst = await markAnswered(ctx.db, payment.id, { now: ctx.clock.now(), key: key ?? null })
+  const isFirst = await markSuccessReturned(ctx.db, payment.id, { now: ctx.clock.now(), key: key ?? null })
   if (!isFirst) throw fail('duplicate-payment')
   return { success: true, transaction: txHash ?? '', ...(await amountTaken(ctx, payment)) }
 }
@@ -221,11 +227,11 @@ export function withdrawSettlement(ctx: Ctx, paymentId: PaymentId): Promise<bool
 export async function admit(
   ctx: Ctx,
   body: FacilitatorBody,
-  { claim, judge }: Reading,
+  { claim, check }: ParsedRequest,
   entryPoint: 'facilitator' | 'upfront',
 ): Promise<void> {
   await ctx.gasPrices.recentReads([claim.network])
-  const judged = judge()
+  const judged = check()
   if (judged.rawAmount === 0n) throw refused('invalid_payment_requirements', { message: 'the amount is zero' })
   refuseBelowMinimum(ctx, claim.network, claim.token, judged.rawAmount)
   const name = await namePayment(ctx, extensionsOf(body), claim)
@@ -256,7 +262,7 @@ export async function admit(
 function newRow(
   ctx: Ctx,
   claim: Claim,
-  judged: Judged,
+  judged: CheckedPayment,
 ): Omit<NewPayment, keyof PaidResource | 'walletId' | 'chain' | 'entryPoint' | 'payTo' | keyof PaymentName> {
   const { network, token } = claim
   const id = newId('pay', ctx)

@@ -38,7 +38,7 @@ export interface Claim {
 }
 
 /** A payment that passed every check that does not need the chain. */
-export interface Judged {
+export interface CheckedPayment {
   readonly scheme: string
   /** In the token's smallest unit; for a scheme with a maximum, the most that may be taken. */
   readonly rawAmount: bigint
@@ -49,10 +49,10 @@ export interface Judged {
 }
 
 /** The parsed request, and the check that needs a signature recovery. */
-export interface Reading {
+export interface ParsedRequest {
   readonly claim: Claim
   /** Throws the protocol's refusal. */
-  judge(): Judged
+  check(): CheckedPayment
 }
 
 /** The step of a request: under scheme `upto` its amount is the maximum at verify and the charged amount at settle. */
@@ -63,7 +63,7 @@ export interface Scheme {
   /** Whether this scheme reads the body. The body may be a faulty payment: `read` reports the fault. */
   readonly accepts: (body: FacilitatorBody) => boolean
   /** Throws the protocol's refusal if the body is not a payment of this scheme, or is for a network that is not served here. */
-  readonly read: (ctx: Ctx, body: FacilitatorBody, step: Step) => Reading
+  readonly read: (ctx: Ctx, body: FacilitatorBody, step: Step) => ParsedRequest
   /** The kinds that it adds to `/supported`. A network whose node fails is left out. */
   readonly kinds?: (ctx: Ctx, networks: readonly Network[]) => Promise<readonly SupportedKind[]>
 }

@@ -16,7 +16,7 @@ export type Use =
        * Indexes of logs in the transaction's receipt, each of which proves one payment. They prove this payment if one
        * of them is not taken by another.
        */
-      readonly places?: readonly number[] | undefined
+      readonly logIndexes?: readonly number[] | undefined
     }
   | {
       readonly outcome: 'lost'

@@ -2,7 +2,7 @@ import { type Address, type Call3, encodeAggregate3, type Hex, multicall3Address
 import type { Chain, NonceState, Receipt } from '../../../chain/port.ts'
 import type { Finality } from '../../../chain/quorum-port.ts'
 import type { Queryable } from '../../../platform/db/db.ts'
-import { takePlace } from '../permit-place-store.ts'
+import { claimLogIndex } from '../permit-log-store.ts'
 import type { RelayFault, RelayPayload, StoredPermit2 } from '../port.ts'
 import { authorizationForm } from './authorization.ts'
 import { encodeBoundedCalls, type Trial, type Use, type UseOptions } from './form.ts'
@@ -37,9 +37,9 @@ export async function findUse(
 ): Promise<Use> {
   if (payload.kind !== 'permit2') return authorizationForm.find(chain, payload, search)
   const use = await permit2Form.find(chain, payload, search)
-  if (use.outcome !== 'settled' || use.places === undefined) return use
-  const { transactionHash, places } = use
-  const isProven = await takePlace(db, { network: chain.network.name, transactionHash, places }, payload)
+  if (use.outcome !== 'settled' || use.logIndexes === undefined) return use
+  const { transactionHash, logIndexes } = use
+  const isProven = await claimLogIndex(db, { network: chain.network.name, transactionHash, logIndexes }, payload)
   return isProven ? use : { outcome: 'lost', fault: permit2Form.used(payload), isLogged: true }
 }
 

@@ -62,7 +62,12 @@ function proofIn(logs: readonly Log[]): (payload: StoredPermit2) => boolean {
 async function find(chain: Chain, stored: StoredPermit2, search: UseOptions): Promise<Use> {
   const found = await chain.findPermit2Use(transferOf(stored), { amount: BigInt(stored.charged), ...search })
   if (found.outcome === 'used')
-    return { outcome: 'settled', transactionHash: found.transactionHash, blockHash: undefined, places: found.places }
+    return {
+      outcome: 'settled',
+      transactionHash: found.transactionHash,
+      blockHash: undefined,
+      logIndexes: found.logIndexes,
+    }
   return found.outcome === 'elsewhere'
     ? { outcome: 'lost', fault: nonceUsed, isLogged: false }
     : { outcome: 'undecided' }

@@ -7,7 +7,7 @@ import {
   signedHeader,
   tokenBySymbol,
 } from '@purser/protocol'
-import { placeOwnerOf } from '../../../platform/ctx.ts'
+import { shareOwnerOf } from '../../../platform/ctx.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import type { SendOutcome } from '../../../platform/guarded-fetch.ts'
 import { id } from '../../../platform/ids.ts'
@@ -50,7 +50,7 @@ const challengeBodyMax = 262_144
  * response is reserved before the first request, because a payment that was signed must not be refused.
  */
 export async function payUrl(ctx: Ctx, request: UrlPayment): Promise<Reply> {
-  const release = ctx.reserveResponse(placeOwnerOf(ctx), sellerLimits.responseBytesMax)
+  const release = ctx.reserveResponse(shareOwnerOf(ctx), sellerLimits.responseBytesMax)
   try {
     await usableSource(ctx, request)
     return await fetchPaid(ctx, request)

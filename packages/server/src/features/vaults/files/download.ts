@@ -1,5 +1,5 @@
 import type { ByteRange, OpenedBlob } from '../../../files/index.ts'
-import { placeOwnerOf } from '../../../platform/ctx.ts'
+import { shareOwnerOf } from '../../../platform/ctx.ts'
 import type { Id } from '../../../platform/ids.ts'
 import { Reply, type StreamRequest } from '../../../platform/operation.ts'
 import { fail as failVault } from '../errors.ts'
@@ -27,12 +27,12 @@ export async function downloadFile(
   return replyWith(ctx, { vaultId, file }, headers)
 }
 
-interface Place {
+interface VaultFileRef {
   readonly vaultId: VaultId
   readonly file: StoredFile
 }
 
-async function replyWith(ctx: Ctx, place: Place, headers: StreamRequest['headers']): Promise<Reply> {
+async function replyWith(ctx: Ctx, place: VaultFileRef, headers: StreamRequest['headers']): Promise<Reply> {
   const { file } = place
   const { size } = file
   const etag = `"${file.sha256}"`
@@ -46,8 +46,8 @@ async function replyWith(ctx: Ctx, place: Place, headers: StreamRequest['headers
   return new Reply(206, content, { ...headersOf(file, etag), ...part })
 }
 
-async function openBlob(ctx: Ctx, { vaultId, file }: Place, range: ByteRange | undefined): Promise<OpenedBlob> {
-  const opened = await ctx.blobs.open(file.blobKey, range, placeOwnerOf(ctx))
+async function openBlob(ctx: Ctx, { vaultId, file }: VaultFileRef, range: ByteRange | undefined): Promise<OpenedBlob> {
+  const opened = await ctx.blobs.open(file.blobKey, range, shareOwnerOf(ctx))
   if (opened !== undefined && opened.size === file.size) return opened
   opened?.content.destroy()
   // The file was deleted since the row was read, or its blob is lost: the row says which.

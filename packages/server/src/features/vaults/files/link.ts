@@ -65,8 +65,8 @@ export async function linkGuest(deps: Deps, { params, query }: GuestRequest): Pr
     throw unauthorized('the key or token that the link was signed for has ended')
   const owner = await findFileOwner(deps.db, id, fileId)
   if (owner === undefined || !deps.environments.includes(owner.environment)) throw fail('file-not-found')
-  const { placeOwner, ...tenant } = owner
-  return { tenant, actor: { kind: 'guest', guestId: `link:${fileId}` }, placeOwner }
+  const { shareOwner, ...tenant } = owner
+  return { tenant, actor: { kind: 'guest', guestId: `link:${fileId}` }, shareOwner }
 }
 
 /** Removes a file from a vault that is not sealed and frees its storage; the sweep deletes its blob. */

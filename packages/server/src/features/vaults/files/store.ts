@@ -4,7 +4,7 @@ import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { deletionsMax } from '../../../platform/db/delete-expired.ts'
 import { type Id, id } from '../../../platform/ids.ts'
-import { placeOwnerSql, sharersOf } from '../../plans/index.ts'
+import { shareOwnerSql, sharersOf } from '../../plans/index.ts'
 import type { VaultId } from '../schema.ts'
 
 const StoredKey = z.string().refine(isBlobKey, 'is no key of the blob store')
@@ -129,7 +129,7 @@ export function deleteFileRow(
   )
 }
 
-const Owner = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']), placeOwner: z.string() })
+const Owner = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']), shareOwner: z.string() })
 
 /** Returns the tenant of a file and whose places it takes, for a link; the caller has checked the link's signature. */
 export function findFileOwner(
@@ -140,7 +140,7 @@ export function findFileOwner(
   return db.maybeOne(
     Owner,
     sql`
-    select organisation_id, environment, ${placeOwnerSql(sql`vault_files.organisation_id`)} as place_owner
+    select organisation_id, environment, ${shareOwnerSql(sql`vault_files.organisation_id`)} as share_owner
     from vault_files where vault_id = ${vaultId} and id = ${fileId} and ${isInVault}`,
   )
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type BlobKey, BlobTooLarge, newBlobKey, type StoredBlob } from '../../../files/index.ts'
-import { placeOwnerOf } from '../../../platform/ctx.ts'
+import { shareOwnerOf } from '../../../platform/ctx.ts'
 import { failPlatform, type Problem } from '../../../platform/errors.ts'
 import { freed } from '../../../platform/freed.ts'
 import { isId, newId } from '../../../platform/ids.ts'
@@ -95,7 +95,7 @@ async function receive(
     const ofPart = checkOf(ofItself)
     const isChecked = ofItself.length + claimed.length > 0
     const read = freed(isChecked ? watched(content, [ofPart, ofFile]) : content)
-    const as = { key: reservation.blobKey, bytesMax: reservation.plan.fileBytes, owner: placeOwnerOf(ctx) }
+    const as = { key: reservation.blobKey, bytesMax: reservation.plan.fileBytes, owner: shareOwnerOf(ctx) }
     const blob = await ctx.blobs.put(withinQuota(ctx, reservation, read), as)
     return { file, blob, ofPart }
   })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { placeOwnerOf } from '../../../platform/ctx.ts'
+import { shareOwnerOf } from '../../../platform/ctx.ts'
 import { eventStreamHeaders, openingOf } from '../../../platform/event-streams/response.ts'
 import { Reply } from '../../../platform/operation.ts'
 import { requireReader } from '../../../platform/reader.ts'
@@ -22,7 +22,7 @@ export async function openStream(
   requested: { readonly query: StreamQuery; readonly lastEventId: string | undefined },
 ): Promise<Reply> {
   const { tenant, vaultStreams, db, clock } = ctx
-  const owner = placeOwnerOf(ctx)
+  const owner = shareOwnerOf(ctx)
   const start = await findStart(db, tenant, { vaultId, now: clock.now() }, sinceOf(requested))
   if (start === undefined) throw failVault('vault-not-found')
   if (start.sequence === null) throw fail('event-not-found')

@@ -1,5 +1,5 @@
 import type { Deps } from '../../../platform/ctx.ts'
-import type { Turns } from '../../../platform/turns.ts'
+import type { FairSemaphore } from '../../../platform/fair-semaphore.ts'
 import type { EventStream } from './event-stream.ts'
 import { frameOf } from './frame.ts'
 import type { Hub } from './hub.ts'
@@ -12,7 +12,7 @@ const bytesMax = 65_536
 export interface ReplayDeps extends Pick<Deps, 'db' | 'fairDb' | 'clock' | 'log'> {
   readonly hub: Hub
   /** Places for reads of pages, shared between the owners of the streams. */
-  readonly reads: Turns
+  readonly reads: FairSemaphore
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { Deps } from '../../../platform/ctx.ts'
 import type { EventStreamResponse } from '../../../platform/event-streams/response.ts'
 import { OpenStreams } from '../../../platform/event-streams/streams.ts'
+import { createFairSemaphore } from '../../../platform/fair-semaphore.ts'
 import { memoryBudgets } from '../../../platform/memory-budgets.ts'
 import type { EndedReaders } from '../../../platform/reader.ts'
-import { createTurns } from '../../../platform/turns.ts'
 import type { VaultId } from '../schema.ts'
 import { EventStream, type StreamOpening } from './event-stream.ts'
 import { Hub } from './hub.ts'
@@ -28,7 +28,7 @@ export class VaultStreams {
   constructor(deps: StreamsDeps) {
     this.#deps = deps
     this.#hub = new Hub(deps)
-    this.#replayDeps = { ...deps, hub: this.#hub, reads: createTurns(readsMax) }
+    this.#replayDeps = { ...deps, hub: this.#hub, reads: createFairSemaphore(readsMax) }
     const { log, metrics, endedReaders } = deps
     this.#open = new OpenStreams({
       ...{ log, metrics, endedReaders, streamsMax, lagBytesMax },
@@ -47,7 +47,7 @@ export class VaultStreams {
     return this.#open.count
   }
 
-  /** Refuses if this process, or one owner of places in it, has the most streams that it may. */
+  /** Refuses if this process, or one share owner, has the most streams that it may. */
   refuseIfFull(owner: string): void {
     this.#open.refuseIfFull(owner)
   }

@@ -48,9 +48,9 @@ export async function streamGuest(deps: Deps, request: GuestRequest): Promise<Ca
   return guestOf(deps, row)
 }
 
-function guestOf(deps: Deps, { id, organisationId, environment, placeOwner }: TokenRow): Caller {
+function guestOf(deps: Deps, { id, organisationId, environment, shareOwner }: TokenRow): Caller {
   if (!deps.environments.includes(environment)) throw unauthorized('wrong environment for this deployment')
-  return { tenant: { organisationId, environment }, actor: { kind: 'guest', guestId: id }, placeOwner }
+  return { tenant: { organisationId, environment }, actor: { kind: 'guest', guestId: id }, shareOwner }
 }
 
 /** Returns when the caller's access ends, so that a stream ends with it: a token's or an opened ticket's end; null for others. */

@@ -4,7 +4,7 @@ import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.
 import { deleteExpired } from '../../../platform/db/delete-expired.ts'
 import { isBelow } from '../../../platform/db/page.ts'
 import { type AccountId, type ApiKeyId, type Id, id } from '../../../platform/ids.ts'
-import { placeOwnerSql } from '../../plans/index.ts'
+import { shareOwnerSql } from '../../plans/index.ts'
 import type { VaultId } from '../schema.ts'
 import { TokenKind } from './schema.ts'
 
@@ -58,13 +58,13 @@ const TokenRow = z.object({
   kind: TokenKind,
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
-  placeOwner: z.string(),
+  shareOwner: z.string(),
   vaultId: id('vlt'),
   expiresAt: z.date(),
 })
 export type TokenRow = z.output<typeof TokenRow>
 
-const columns = sql`id, kind, organisation_id, environment, vault_id, expires_at, ${placeOwnerSql(sql`vault_tokens.organisation_id`)} as place_owner`
+const columns = sql`id, kind, organisation_id, environment, vault_id, expires_at, ${shareOwnerSql(sql`vault_tokens.organisation_id`)} as share_owner`
 
 /** A token was not revoked, the key that made it is valid, and the person who made it works in the vault's environment. */
 function isGood(now: Date): Sql {

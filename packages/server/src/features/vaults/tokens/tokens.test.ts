@@ -178,7 +178,7 @@ test('a ticket opens one stream of its vault within a minute, and reads nothing'
   expect(guest).toEqual({
     tenant: { organisationId: org.id, environment: 'test' },
     actor: { kind: 'guest', guestId: expect.stringMatching(/^vat_[0-9a-z]{26}$/) },
-    placeOwner: org.id,
+    shareOwner: org.id,
   })
 
   const late = await aTicket()

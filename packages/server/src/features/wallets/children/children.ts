@@ -223,7 +223,7 @@ const Made = z.array(z.object({ derivationPath: z.string() }))
  * Returns the key with which `childrenAt` finds the children that one request derived: their wallet, and their first
  * and last index.
  */
-export function childrenPlace(response: unknown, params: unknown): string {
+export function childrenResourceKey(response: unknown, params: unknown): string {
   const made = Made.parse(response)
   const [first, last] = [made[0], made.at(-1)].map((child) => child?.derivationPath.split('/').at(-1))
   return `${MasterWalletParams.parse(params).id}/${first}/${last}`

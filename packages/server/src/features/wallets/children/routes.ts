@@ -10,7 +10,7 @@ import { childAddressSemaphores } from '../semaphores.ts'
 import {
   changeChildAddress,
   childrenAt,
-  childrenPlace,
+  childrenResourceKey,
   createChildAddresses,
   getChildAddress,
   pageOfChildAddresses,
@@ -40,7 +40,7 @@ export const childAddressOperations: readonly Operation<Deps>[] = [
     },
     semaphores: childAddressSemaphores,
     cost: ({ count = 1 }) => Math.ceil(count / 8),
-    resourceOf: childrenPlace,
+    resourceOf: childrenResourceKey,
     resume: childrenAt,
     run: (ctx, { params, body }) => createChildAddresses(ctx, params.id, body),
   }),

@@ -97,12 +97,12 @@ export function bookingsOf(ledger: Ledger): Booking[] {
   })
 }
 
-function isWatching(watch: WatchRow, place: Place, { network, countsEarlier }: Ledger): boolean {
+function isWatching(watch: WatchRow, place: BlockPosition, { network, countsEarlier }: Ledger): boolean {
   if (isOver(watch, place, network)) return false
   return countsEarlier || place.at.getTime() + clockFaultMsMax >= watch.since.getTime()
 }
 
-interface Place {
+interface BlockPosition {
   readonly blockNumber: bigint
   readonly at: Date
 }
@@ -119,7 +119,7 @@ export function blockMsOf({ blockTimeMs }: Network): number {
  * before the deletion, also if the node was behind or none responded: reporting a payment that came one second late is
  * better than losing one.
  */
-function isOver(watch: WatchRow, { blockNumber, at }: Place, network: Network): boolean {
+function isOver(watch: WatchRow, { blockNumber, at }: BlockPosition, network: Network): boolean {
   const { until, untilBlock, isUntilNewest } = watch
   if (until === null) return false
   const isHome = watch.network === network.name

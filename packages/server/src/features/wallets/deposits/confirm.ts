@@ -9,7 +9,7 @@ import type { EventId } from '../../../platform/ids.ts'
 import { isVirtual } from './booking.ts'
 import type { Lease } from './cursor-store.ts'
 import { recordLateDeposits } from './late-store.ts'
-import { judgeOwnDeposits } from './own-deposits-store.ts'
+import { classifyOwnDeposits } from './own-deposits-store.ts'
 import { requireCursor, withdraw } from './store-scan.ts'
 import { listPending, lockAsRead, markConfirmed, type TransactionRow } from './transaction-store.ts'
 
@@ -97,7 +97,7 @@ async function confirmLocked(deps: Deps, tx: Tx, locked: readonly TransactionRow
   const now = deps.clock.now()
   const events = new Map<string, EventId>()
   const isNew = ({ direction, eventId }: TransactionRow) => direction === 'in' && eventId === null
-  const own = await judgeOwnDeposits(
+  const own = await classifyOwnDeposits(
     tx,
     locked.filter((row) => isNew(row) && row.kind === 'internal'),
   )

@@ -49,7 +49,7 @@ interface Checking extends SizeState {
 /** Most passes that skip the second reading after a failure. */
 const skippedPassesMax = 16
 
-interface Place {
+interface ScanPosition {
   readonly scanned: bigint
   readonly checked: bigint
 }
@@ -95,7 +95,7 @@ async function confirm({ deps, network, reads, lease }: Following, reached: bigi
 }
 
 /** Where reading continues: on a network that was never read, a window before its head; after a reorganization, at the fork. */
-async function finishRange(following: Following, head: BlockHeader, isSame: boolean): Promise<Place> {
+async function finishRange(following: Following, head: BlockHeader, isSame: boolean): Promise<ScanPosition> {
   const { deps, network, reads, lease } = following
   const place = await placeOf(following)
   if (place === undefined) {
@@ -117,7 +117,7 @@ function startOf(network: Network, head: BlockHeader): bigint {
   return before < 0n ? -1n : before
 }
 
-async function placeOf({ deps, lease }: Following): Promise<Place | undefined> {
+async function placeOf({ deps, lease }: Following): Promise<ScanPosition | undefined> {
   const cursor = await findCursor(deps.db, lease)
   if (cursor === undefined) throw new LeadLost()
   const { scanned, checked } = cursor
@@ -125,13 +125,13 @@ async function placeOf({ deps, lease }: Following): Promise<Place | undefined> {
 }
 
 interface Reading {
-  readonly place: Place
+  readonly place: ScanPosition
   readonly head: BlockHeader
   readonly size: SizeState
 }
 
 /** Reads new blocks up to the head. Returns the new cursor. */
-function readNew(following: Following, reading: Reading): Promise<Place> {
+function readNew(following: Following, reading: Reading): Promise<ScanPosition> {
   const { network } = following
   const { head, size } = reading
   return readAll(following, reading, ({ scanned }) => {
@@ -143,7 +143,7 @@ function readNew(following: Following, reading: Reading): Promise<Place> {
 /** Reads older blocks a second time, at several nodes if there are several. A range that fails is read again in a later pass. */
 async function check(
   following: Following,
-  { place, head, checking }: { readonly place: Place; readonly head: BlockHeader; readonly checking: Checking },
+  { place, head, checking }: { readonly place: ScanPosition; readonly head: BlockHeader; readonly checking: Checking },
 ): Promise<void> {
   const { deps, network } = following
   checking.pause -= 1
@@ -173,8 +173,8 @@ async function check(
 async function readAll(
   following: Following,
   { place: from, head, size }: Reading,
-  rangeAfter: (place: Place) => Range | undefined,
-): Promise<Place> {
+  rangeAfter: (place: ScanPosition) => Range | undefined,
+): Promise<ScanPosition> {
   let place = from
   while (!following.stopped.aborted) {
     const range = rangeAfter(place)
@@ -202,8 +202,8 @@ interface Range {
 
 async function readRange(
   following: Following,
-  { place, head, range }: { readonly place: Place; readonly head: BlockHeader; readonly range: Range },
-): Promise<Place | 'rewound'> {
+  { place, head, range }: { readonly place: ScanPosition; readonly head: BlockHeader; readonly range: Range },
+): Promise<ScanPosition | 'rewound'> {
   const { deps, network, reads, lease, watched } = following
   // After the head is read: an address that was committed before any of these blocks is then in the set.
   await watched.refresh()

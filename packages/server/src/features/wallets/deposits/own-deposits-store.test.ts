@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
 import { sql } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
-import { judgeOwnDeposits } from './own-deposits-store.ts'
+import { classifyOwnDeposits } from './own-deposits-store.ts'
 
 const [child, master, token] = ['0xChild', '0xMaster', '0xToken']
 const name = (prefix: string, n: number): string => `${prefix}_${String(n).padStart(26, '0')}`
@@ -76,7 +76,7 @@ async function aSweep({ status, txHash, attempts = [] }: Sweep): Promise<void> {
 }
 
 async function verdictsOf(...rows: { readonly id: `wtx_${string}` }[]): Promise<(string | undefined)[]> {
-  const verdicts = await database.db.tx((tx) => judgeOwnDeposits(tx, rows))
+  const verdicts = await database.db.tx((tx) => classifyOwnDeposits(tx, rows))
   return rows.map((row) => verdicts.get(row.id))
 }
 

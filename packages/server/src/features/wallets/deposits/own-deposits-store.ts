@@ -4,7 +4,7 @@ import { type Id, id } from '../../../platform/ids.ts'
 
 /** `undecided`: the row may be an open sweep that somebody else sent; the sweep's end decides. */
 const verdicts = ['deposit', 'sweep', 'undecided'] as const
-export type OwnVerdict = (typeof verdicts)[number]
+export type OwnDepositKind = (typeof verdicts)[number]
 
 const VerdictRow = z.object({ id: id('wtx'), verdict: z.enum(verdicts) })
 
@@ -13,10 +13,10 @@ const VerdictRow = z.object({ id: id('wtx'), verdict: z.enum(verdicts) })
  * them. A sweep is recognized by its transaction and not by its amount: any of the hashes under which it was sent, or the one that the chain shows.
  * One transaction may carry a sweep beside a transfer of the same amount; the first of their logs is the sweep's.
  */
-export async function judgeOwnDeposits(
+export async function classifyOwnDeposits(
   tx: Tx,
   rows: readonly { readonly id: Id<'wtx'> }[],
-): Promise<ReadonlyMap<string, OwnVerdict>> {
+): Promise<ReadonlyMap<string, OwnDepositKind>> {
   if (rows.length === 0) return new Map()
   const judged = await tx.many(
     VerdictRow,

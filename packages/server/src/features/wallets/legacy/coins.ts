@@ -13,7 +13,7 @@ const chainOf = { USDC_E: 'tempo', USDC: 'ethereum', USDT: 'ethereum' } as const
 const testToken: Partial<Record<LegacyCoin, string>> = { USDC_E: 'pathUSD' }
 
 /** The network of a coin, and its token there. */
-export interface CoinPlace {
+export interface CoinToken {
   readonly coin: LegacyCoin
   readonly chain: Chain
   readonly network: Network
@@ -21,7 +21,7 @@ export interface CoinPlace {
 }
 
 /** The coins that exist in an environment; there is no USDT on Ethereum's test network. */
-export function coinsOf(environment: Environment): CoinPlace[] {
+export function coinsOf(environment: Environment): CoinToken[] {
   return LegacyCoin.options.flatMap((coin) => {
     const chain = chainOf[coin]
     const network = networkFor(chain, environment)
@@ -32,7 +32,7 @@ export function coinsOf(environment: Environment): CoinPlace[] {
 }
 
 /** The coin's network and token, or a 422 that lists the available coins. */
-export function placeOf(coin: LegacyCoin, environment: Environment): CoinPlace {
+export function placeOf(coin: LegacyCoin, environment: Environment): CoinToken {
   const known = coinsOf(environment)
   const place = known.find((one) => one.coin === coin)
   if (place === undefined) throw failLegacy('coin-not-available', { coin, available: known.map((one) => one.coin) })

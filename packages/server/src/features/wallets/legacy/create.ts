@@ -8,7 +8,7 @@ import { fail } from '../errors.ts'
 import { type Derived, onNextAccount, walletOn } from '../managed/create.ts'
 import { insertMasterWallet } from '../managed/store.ts'
 import type { Ctx } from '../ports.ts'
-import { type CoinPlace, coinsOf, type LegacyCoin, placeOf } from './coins.ts'
+import { type CoinToken, coinsOf, type LegacyCoin, placeOf } from './coins.ts'
 import type { LegacyBalance, LegacyBalanceQuery, LegacyWallet, NewLegacyWallet } from './schema.ts'
 import { findLegacyWallet, type LegacyWalletRow } from './store.ts'
 
@@ -36,7 +36,7 @@ class AlreadyExists extends Error {
 }
 
 /** Creates it; or returns the one that another request, in any process, has just created. */
-async function createUnlessExists(ctx: Ctx, place: CoinPlace): Promise<LegacyWalletRow | undefined> {
+async function createUnlessExists(ctx: Ctx, place: CoinToken): Promise<LegacyWalletRow | undefined> {
   try {
     await onNextAccount(ctx, { insert: (tx, derived) => insertLegacy(ctx, tx, place, derived) })
     return undefined
@@ -47,7 +47,7 @@ async function createUnlessExists(ctx: Ctx, place: CoinPlace): Promise<LegacyWal
 }
 
 /** Inserts it. The account that the caller took blocks other requests that would create one, until the transaction ends. */
-async function insertLegacy(ctx: Ctx, tx: Tx, { coin, chain, network }: CoinPlace, derived: Derived): Promise<true> {
+async function insertLegacy(ctx: Ctx, tx: Tx, { coin, chain, network }: CoinToken, derived: Derived): Promise<true> {
   const known = await findLegacyWallet(tx, ctx.tenant)
   if (known !== undefined) throw new AlreadyExists(known)
   const here = coinsOf(ctx.tenant.environment).filter((place) => place.network.name === network.name)
@@ -104,7 +104,7 @@ export async function balanceOfLegacy(ctx: Ctx, { coin }: LegacyBalanceQuery): P
   return { id, address, balances: await Promise.all(places.map((place) => balanceAt(ctx, address, place))) }
 }
 
-async function balanceAt(ctx: Ctx, address: LegacyWalletRow['address'], { coin, chain, network, token }: CoinPlace) {
+async function balanceAt(ctx: Ctx, address: LegacyWalletRow['address'], { coin, chain, network, token }: CoinToken) {
   const { tokens } = await ctx.readHolding(network, address)
   const raw = tokens[network.tokens.indexOf(token)]
   if (raw === undefined) throw new Error('a chain returned fewer tokens than were requested')

@@ -42,7 +42,7 @@ function accountsOf(org: Org): Promise<z.output<typeof AccountRow>[]> {
 function ctxOf(org: Org) {
   const { deps } = world.server
   const tenant = { organisationId: org.id, environment: 'test' } as const
-  const caller = { tenant, actor: { kind: 'operator' }, placeOwner: org.id } as const
+  const caller = { tenant, actor: { kind: 'operator' }, shareOwner: org.id } as const
   return makeCtx(deps, caller, newId('req', deps))
 }
 

@@ -6,7 +6,7 @@ import { bookedUpTo } from '../deposits/rollup-store.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
 
-const HeldPlace = z.object({
+const HoldSummaryRow = z.object({
   walletId: z.string(),
   masterWalletId: z.string().nullable(),
   name: z.string().nullable(),
@@ -21,7 +21,7 @@ const HeldPlace = z.object({
   wallets: z.bigint(),
   isWhole: z.boolean(),
 })
-export type HeldPlace = z.output<typeof HeldPlace>
+export type HoldSummaryRow = z.output<typeof HoldSummaryRow>
 
 const booked = bookedUpTo({
   walletId: sql`o.wallet_id`,
@@ -34,17 +34,17 @@ const booked = bookedUpTo({
  * Returns what is on hold at the tenant's managed wallets and child addresses, by wallet and token, the newest wallets first. It reads at most
  * `rowsMax` deposits, `rowsMax` frozen places and `rowsMax` opening amounts; `isWhole` is false if there are more. Each row has the number of wallets of all.
  */
-export function listHeldPlaces(
+export function listHolds(
   db: Queryable,
   tenant: Tenant,
   { rowsMax, placesMax }: { readonly rowsMax: number; readonly placesMax: number },
-): Promise<HeldPlace[]> {
+): Promise<HoldSummaryRow[]> {
   // The customer's own wallets, whose money the service cannot move, begin with byw_ and are below.
   const own = (condition: Sql): Sql => sql`
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id >= 'cad_' and ${condition}
     order by wallet_id desc limit ${rowsMax + 1}`
   return db.many(
-    HeldPlace,
+    HoldSummaryRow,
     sql`
     with deposits as materialized (
       select wallet_id, network, token, raw_amount - frozen_raw_amount as unscreened, 0::numeric as frozen from wallet_transactions

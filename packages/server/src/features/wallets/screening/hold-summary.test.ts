@@ -13,7 +13,7 @@ import {
 } from '../../../../test/hold-stage.ts'
 import { readBy } from '../../../../test/rows-read.ts'
 import { sql } from '../../../platform/db/db.ts'
-import { listHeldPlaces } from './hold-summary-store.ts'
+import { listHolds } from './hold-summary-store.ts'
 
 let stage: HoldStage
 
@@ -105,7 +105,7 @@ test('the summary of many deposits reads a bounded number of them, and says that
   const tenant = { organisationId: org.id, environment: 'test' } as const
   const bounds = { rowsMax: 1_000, placesMax: 100 }
   for (const mode of ['force_generic_plan', 'force_custom_plan'] as const) {
-    const { scanned } = await readBy(db, (one) => listHeldPlaces(one, tenant, bounds), mode)
+    const { scanned } = await readBy(db, (one) => listHolds(one, tenant, bounds), mode)
     expect(scanned, mode).toBeLessThan(1_200n)
   }
 })

@@ -6,7 +6,7 @@ import type { Operation } from '../../../platform/operation.ts'
 import { ChainName } from '../../chains/index.ts'
 import { chainNameOf } from '../deposits/booking.ts'
 import { type Ctx, type Deps, operation } from '../ports.ts'
-import { type HeldPlace, listHeldPlaces } from './hold-summary-store.ts'
+import { type HoldSummaryRow, listHolds } from './hold-summary-store.ts'
 
 /** Most deposits that one summary reads. */
 const rowsMax = 1_000
@@ -14,7 +14,7 @@ const placesMax = 100
 
 /** Returns the money that screening keeps from leaving the caller's managed wallets. */
 async function summariseHolds(ctx: Ctx): Promise<HoldSummary> {
-  const places = await listHeldPlaces(ctx.db, ctx.tenant, { rowsMax, placesMax })
+  const places = await listHolds(ctx.db, ctx.tenant, { rowsMax, placesMax })
   const [first] = places
   const amounts = places.flatMap((place) => heldAmount(place) ?? [])
   return {
@@ -25,7 +25,7 @@ async function summariseHolds(ctx: Ctx): Promise<HoldSummary> {
 }
 
 /** Returns the sum with its symbol and decimals; undefined for a token that this build does not know, such as one of a newer process. */
-function heldAmount(place: HeldPlace): HoldSummary['amounts'][number] | undefined {
+function heldAmount(place: HoldSummaryRow): HoldSummary['amounts'][number] | undefined {
   const network = networkByName(place.network)
   const known = network?.tokens.find(({ address }) => address.toLowerCase() === place.token)
   if (network === undefined || known === undefined) return undefined

@@ -7,7 +7,7 @@ import { bookedUpTo } from '../deposits/rollup-store.ts'
 const Raw = z.string().transform((text) => BigInt(text))
 
 /** A token of a managed wallet on a network; the token as stored. */
-export interface Place {
+export interface WalletToken {
   readonly tenant: Tenant
   readonly walletId: string
   readonly network: string
@@ -16,7 +16,7 @@ export interface Place {
 
 /** A place, and the lowest block with a change there. */
 export interface Change {
-  readonly place: Place
+  readonly place: WalletToken
   readonly block: bigint
 }
 
@@ -34,7 +34,7 @@ export function changeOf({ walletId, network, token, block, ...tenant }: z.outpu
 }
 
 /** Condition on a table with a place's columns: the rows of this place. */
-const isAt = ({ tenant, walletId, network, token }: Place): Sql => sql`organisation_id = ${tenant.organisationId}
+const isAt = ({ tenant, walletId, network, token }: WalletToken): Sql => sql`organisation_id = ${tenant.organisationId}
   and environment = ${tenant.environment} and wallet_id = ${walletId} and network = ${network} and token = ${token}`
 
 /** Condition on `wallet_transactions`: the rows of the index `wallet_transactions_tainted`. */
@@ -72,7 +72,7 @@ export type Checkpoint = z.output<typeof Checkpoint>
  * Deletes checkpoints of the place from a block on, and those before it that a release without `raw_left` made last; returns the newest remaining
  * one.
  */
-export async function resetCheckpoints(tx: Tx, place: Place, block: bigint): Promise<Checkpoint | undefined> {
+export async function resetCheckpoints(tx: Tx, place: WalletToken, block: bigint): Promise<Checkpoint | undefined> {
   const known = await tx.maybeOne(
     Checkpoint,
     sql`
@@ -85,7 +85,7 @@ export async function resetCheckpoints(tx: Tx, place: Place, block: bigint): Pro
 }
 
 /** The balance of the place before the given block or its first tainted one, whichever is lower. */
-export function sumBefore(tx: Tx, place: Place, block: bigint): Promise<Checkpoint> {
+export function sumBefore(tx: Tx, place: WalletToken, block: bigint): Promise<Checkpoint> {
   const { walletId, network, token } = place
   const booked = bookedUpTo({
     walletId: sql`${walletId}`,
@@ -104,7 +104,7 @@ export function sumBefore(tx: Tx, place: Place, block: bigint): Promise<Checkpoi
   )
 }
 
-export async function insertCheckpoint(tx: Tx, place: Place, checkpoint: Checkpoint): Promise<void> {
+export async function insertCheckpoint(tx: Tx, place: WalletToken, checkpoint: Checkpoint): Promise<void> {
   const { tenant, walletId, network, token } = place
   await tx.run(sql`
     insert into taint_checkpoints (organisation_id, environment, wallet_id, network, token, block_number, raw_balance, raw_tainted, raw_left)
@@ -124,7 +124,7 @@ const LedgerRow = z.object({
 export type LedgerRow = z.output<typeof LedgerRow>
 
 /** The first movements to and from a place above a block, in chain order. */
-export function listLedger(tx: Tx, place: Place, above: bigint, most: number): Promise<LedgerRow[]> {
+export function listLedger(tx: Tx, place: WalletToken, above: bigint, most: number): Promise<LedgerRow[]> {
   return tx.many(
     LedgerRow,
     sql`
@@ -144,7 +144,7 @@ export interface MovedTaint {
 /** Stores the tainted amounts of these transfers at the organisation's wallets that received them; returns where that changed something. */
 export async function updateTaintedReceivers(
   tx: Tx,
-  { tenant, network, token }: Place,
+  { tenant, network, token }: WalletToken,
   moved: readonly MovedTaint[],
 ): Promise<Change[]> {
   if (moved.length === 0) return []
@@ -178,7 +178,7 @@ const rowColumns = sql`id, block_number as block, log_index, (${rawTaint})::text
 /** The newest tainted or frozen incoming rows of a place below a block, or below a row, down to a block. */
 export function listTaintedRows(
   tx: Tx,
-  place: Place,
+  place: WalletToken,
   range: { readonly below: bigint | RowOrder | null; readonly from: bigint | null },
   most: number,
 ): Promise<TaintedRow[]> {
@@ -200,7 +200,7 @@ export function listTaintedRows(
 }
 
 /** The oldest frozen rows of a place below a block, read from the index `wallet_transactions_frozen`. */
-export function listOldestFrozen(tx: Tx, place: Place, below: bigint, most: number): Promise<TaintedRow[]> {
+export function listOldestFrozen(tx: Tx, place: WalletToken, below: bigint, most: number): Promise<TaintedRow[]> {
   return tx.many(
     TaintedRow,
     sql`
@@ -211,7 +211,11 @@ export function listOldestFrozen(tx: Tx, place: Place, below: bigint, most: numb
 }
 
 /** Stores the frozen amounts of these rows. */
-export async function updateFrozen(tx: Tx, { tenant }: Place, frozen: ReadonlyMap<string, bigint>): Promise<void> {
+export async function updateFrozen(
+  tx: Tx,
+  { tenant }: WalletToken,
+  frozen: ReadonlyMap<string, bigint>,
+): Promise<void> {
   if (frozen.size === 0) return
   await tx.run(sql`
     update wallet_transactions w set frozen_raw_amount = given.raw
@@ -220,7 +224,7 @@ export async function updateFrozen(tx: Tx, { tenant }: Place, frozen: ReadonlyMa
 }
 
 /** The total frozen amount of the place, as stored. */
-export async function findFrozen(tx: Tx, place: Place): Promise<bigint> {
+export async function findFrozen(tx: Tx, place: WalletToken): Promise<bigint> {
   const row = await tx.maybeOne(
     z.object({ rawFrozen: Raw }),
     sql`select raw_frozen::text from tainted_places where ${isAt(place)}`,
@@ -234,7 +238,7 @@ export async function findFrozen(tx: Tx, place: Place): Promise<bigint> {
  */
 export async function upsertPlace(
   tx: Tx,
-  place: Place,
+  place: WalletToken,
   { rawFrozen, rawLeft }: { readonly rawFrozen: bigint; readonly rawLeft: bigint },
 ): Promise<void> {
   const { tenant, walletId, network, token } = place

@@ -1,7 +1,7 @@
 import { type NetworkName, networkByName } from '@purser/protocol'
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { type Change, ChangeRow, changeOf, type Place } from './taint-store.ts'
+import { type Change, ChangeRow, changeOf, type WalletToken } from './taint-store.ts'
 
 /** A change with an unfinished trace: `block` is the next block to trace, `first` the first block with changed frozen amounts. */
 export interface Trace extends Change {
@@ -38,7 +38,7 @@ export async function insertTraces(tx: Tx, traces: readonly Trace[]): Promise<vo
 }
 
 /** Returns the places of these changes that have an unfinished trace. */
-export async function listTraced(tx: Tx, changes: readonly Change[]): Promise<Place[]> {
+export async function listTraced(tx: Tx, changes: readonly Change[]): Promise<WalletToken[]> {
   if (changes.length === 0) return []
   const each = <T>(read: (change: Change) => T): T[] => changes.map(read)
   const rows = await tx.many(

@@ -10,13 +10,13 @@ import {
   listTaintedChanges,
   listTaintedRows,
   type MovedTaint,
-  type Place,
   resetCheckpoints,
   sumBefore,
   type TaintedRow,
   updateFrozen,
   updateTaintedReceivers,
   upsertPlace,
+  type WalletToken,
 } from './taint-store.ts'
 import { insertTraces, listTraced, type Trace, takeTraces } from './taint-trace-store.ts'
 
@@ -108,7 +108,7 @@ async function followPage(tx: Tx, { place, block }: Change): Promise<Page> {
 }
 
 /** The next movements, in whole blocks. */
-async function wholeBlocks(tx: Tx, place: Place, above: bigint) {
+async function wholeBlocks(tx: Tx, place: WalletToken, above: bigint) {
   for (let most = pageMax; ; most *= 2) {
     const rows = await listLedger(tx, place, above, most + 1)
     if (rows.length <= most) return { rows, isPart: false }
@@ -164,7 +164,7 @@ async function freeze(tx: Tx, { place, block, end: { rawTainted, rawLeft } }: Tr
 /** Pages of tainted rows, newest first. */
 async function* taintedPages(
   tx: Tx,
-  place: Place,
+  place: WalletToken,
   range: Parameters<typeof listTaintedRows>[2],
 ): AsyncGenerator<TaintedRow[]> {
   let rows = await listTaintedRows(tx, place, range, pageMax)
@@ -175,7 +175,7 @@ async function* taintedPages(
 }
 
 /** Takes this amount from the frozen amounts below a block, those of the oldest rows first. */
-async function thawOldest(tx: Tx, place: Place, below: bigint, raw: bigint): Promise<void> {
+async function thawOldest(tx: Tx, place: WalletToken, below: bigint, raw: bigint): Promise<void> {
   for (let rest = raw; rest > 0n; ) {
     const rows = await listOldestFrozen(tx, place, below, pageMax)
     if (rows.length === 0) return
@@ -191,7 +191,7 @@ async function thawOldest(tx: Tx, place: Place, below: bigint, raw: bigint): Pro
 }
 
 /** Freezes a further amount of the tainted rows below a block, newest first. It starts at the oldest frozen row, because all newer rows are frozen completely. */
-async function freezeOlder(tx: Tx, place: Place, below: bigint, raw: bigint): Promise<void> {
+async function freezeOlder(tx: Tx, place: WalletToken, below: bigint, raw: bigint): Promise<void> {
   if (raw === 0n) return
   const [oldest] = await listOldestFrozen(tx, place, below, 1)
   let rest = raw
@@ -225,7 +225,7 @@ export function distribute(
   return { changed, rawRest: rest }
 }
 
-function keyOf({ tenant, walletId, network, token }: Place): string {
+function keyOf({ tenant, walletId, network, token }: WalletToken): string {
   return `${tenant.organisationId}/${tenant.environment}/${walletId}/${network}/${token}`
 }
 

@@ -10,8 +10,8 @@ import {
   insertReservations,
   lockOwners,
   type NewReservation,
-  type Place,
   type Snapshot,
+  type WalletAsset,
   waitForDeposits,
 } from '../../funds/index.ts'
 import { gasErrors, reserveForEach } from '../../plans/index.ts'
@@ -268,6 +268,6 @@ function placeOf(
   tenant: Tenant,
   { network, token }: Pick<SweepTerms, 'network' | 'token'>,
   { id: walletId, address: owner }: Pick<Funded, 'id' | 'address'>,
-): Place {
+): WalletAsset {
   return { tenant, network, walletId, owner, coin: token }
 }

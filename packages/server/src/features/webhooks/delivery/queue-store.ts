@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Db, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { oneOf } from '../../../platform/db/page.ts'
+import { idIn } from '../../../platform/db/page.ts'
 import { id } from '../../../platform/ids.ts'
 import type { WebhookId } from '../store.ts'
 
@@ -257,7 +257,7 @@ export async function storeOutcomes(db: Queryable, { attempts, failing, healthy,
       from given join webhooks w on w.id = given.webhook_id),
     waiting as materialized (
       select id from webhook_deliveries
-      where ${oneOf(sql`id`, made('deliveryId'))} and ended_at is null and (select count(*) from health) >= 0
+      where ${idIn(sql`id`, made('deliveryId'))} and ended_at is null and (select count(*) from health) >= 0
       order by id for no key update)
     update webhook_deliveries d set attempts = given.attempt, step = given.step, due_at = given.next_attempt_at,
       status = case when given.is_success then 'succeeded' when given.next_attempt_at is null then 'dead' else 'pending' end,

@@ -7,7 +7,7 @@ import type { SseConnection } from '../../../platform/event-streams/response.ts'
 import { OpenStream } from '../../../platform/event-streams/streams.ts'
 import type { Reader } from '../../../platform/reader.ts'
 import { bodyOf, deliveryHeaders } from '../delivery/send.ts'
-import type { Entry, Following, Place } from './store.ts'
+import type { Entry, Following, StreamPosition } from './store.ts'
 
 export interface Listening extends Following {
   readonly tenant: Tenant
@@ -27,7 +27,7 @@ export class Listener extends OpenStream implements Following {
   readonly types: readonly string[] | undefined
   readonly secret: string
   readonly follows: boolean
-  place: Place
+  place: StreamPosition
   /** The round in which events were last read for it. */
   readIn = 0
 

@@ -7,7 +7,7 @@ import { isProblem } from '../../../platform/errors.ts'
 import { insertEvents } from '../../../platform/events.ts'
 import type { ApiKeyId } from '../../../platform/ids.ts'
 import { Listeners, type ListenersDeps } from './listeners.ts'
-import { beginning, listPages, type Place } from './store.ts'
+import { beginning, listPages, type StreamPosition } from './store.ts'
 
 /**
  * Listeners receive an event only after every earlier transaction of the cluster has ended, including those of other tests in
@@ -116,7 +116,7 @@ test('a page of large events ends with the one that reaches its bytes', async ()
   const { tenant, publish } = aStage()
   await publish(20, { summary: 'x'.repeat(10_000) })
   const { db } = toyDeps(database.db)
-  const page = async (place: Place, types: readonly string[] | undefined) => {
+  const page = async (place: StreamPosition, types: readonly string[] | undefined) => {
     const [one] = await listPages(db, [{ tenant, place, types }], { entriesMax: 15, bytesMax: 65_536 })
     return one ?? { entries: [], next: place, isFull: false }
   }
@@ -194,7 +194,7 @@ test('a listener of a rare type gets it from behind thousands of other events, o
   const [rare] = await deps.db.tx((tx) =>
     insertEvents({ ...deps, tenant }, tx, 'vault.persisted', [{ vaultId: 'vlt_1' }]),
   )
-  const pageAfter = async (place: Place, types?: readonly string[]) => {
+  const pageAfter = async (place: StreamPosition, types?: readonly string[]) => {
     const [page] = await listPages(deps.db, [{ tenant, place, types }], { entriesMax: 2_600, bytesMax: 2 ** 20 })
     if (page === undefined) throw new Error('no page')
     return page
@@ -228,7 +228,7 @@ test('a listener of all types reads no more because another listener of the same
   expect(Number(rows() - before)).toBeLessThan(500)
 })
 
-test('S4: a process serves at most a thousand streams, a key ten, an owner of places half, and one that closes frees its place', () => {
+test('S4: a process serves at most a thousand streams, a key ten, a share owner half, and one that closes frees its slot', () => {
   const { listeners, open, owner } = aStage()
   const refusal = (reader: ApiKeyId, own = owner) => {
     try {

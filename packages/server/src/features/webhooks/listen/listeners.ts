@@ -68,7 +68,7 @@ export class Listeners {
     return this.#open.count
   }
 
-  /** Refuses if this process, one owner of places in it, or one key, has the most streams that it may. */
+  /** Refuses if this process, one share owner, or one key, has the most streams that it may. */
   refuseIfFull(owner: string, reader: Reader): void {
     this.#open.refuseIfFull(owner)
     const ofKey = [...this.#open].filter((listener) => listener.owner === owner && listener.reader === reader)

@@ -1,5 +1,5 @@
 import { instantOf } from '../../../platform/clock.ts'
-import { placeOwnerOf } from '../../../platform/ctx.ts'
+import { shareOwnerOf } from '../../../platform/ctx.ts'
 import { eventStreamHeaders } from '../../../platform/event-streams/response.ts'
 import { Reply } from '../../../platform/operation.ts'
 import { requireReader } from '../../../platform/reader.ts'
@@ -8,7 +8,7 @@ import type { Ctx } from '../ports.ts'
 import { fail } from './errors.ts'
 import type { ListenQuery } from './schema.ts'
 import { listenerSecret } from './secret.ts'
-import { beginning, findPlace, findStart, listPages, type Place } from './store.ts'
+import { beginning, findPosition, findStart, listPages, type StreamPosition } from './store.ts'
 
 /**
  * Opens a stream of the organisation's events, each as a delivery that is signed for the listeners of the calling key: past
@@ -19,7 +19,7 @@ export async function listen(
   { query, lastEventId }: { readonly query: ListenQuery; readonly lastEventId: string | undefined },
 ): Promise<Reply> {
   const { tenant, listeners, db } = ctx
-  const owner = placeOwnerOf(ctx)
+  const owner = shareOwnerOf(ctx)
   const reader = requireReader(ctx)
   const place = await placeOf(ctx, query, lastEventId)
   const following = { tenant, place, types: query.events }
@@ -34,7 +34,7 @@ export async function listen(
   return new Reply(200, response, eventStreamHeaders)
 }
 
-async function placeOf(ctx: Ctx, { from }: ListenQuery, lastEventId: string | undefined): Promise<Place> {
+async function placeOf(ctx: Ctx, { from }: ListenQuery, lastEventId: string | undefined): Promise<StreamPosition> {
   if (lastEventId === undefined || lastEventId === '') {
     // No event is later than now, so a start in the future is the present position, without a search.
     const isNow = from === undefined || from > ctx.clock.now()
@@ -42,7 +42,7 @@ async function placeOf(ctx: Ctx, { from }: ListenQuery, lastEventId: string | un
     return (await findStart(ctx.db, ctx.tenant, since)) ?? beginning
   }
   if (lastEventId === beginning.id) return beginning
-  const place = isEntryId(lastEventId) ? await findPlace(ctx.db, ctx.tenant, lastEventId) : undefined
+  const place = isEntryId(lastEventId) ? await findPosition(ctx.db, ctx.tenant, lastEventId) : undefined
   if (place === undefined) throw fail('event-not-found')
   return place
 }

@@ -6,17 +6,17 @@ import { type AccountId, type ApiKeyId, type EventId, type Id, id } from '../../
 import type { WebhookId } from '../store.ts'
 
 /** A position in the order of what listeners receive: after that entry of that transaction. */
-export const Place = z.object({ writtenBy: z.string(), id: z.string() })
-export type Place = z.output<typeof Place>
+export const StreamPosition = z.object({ writtenBy: z.string(), id: z.string() })
+export type StreamPosition = z.output<typeof StreamPosition>
 
 /** The position before everything. A client that has received nothing yet stores its id. */
-export const beginning: Place = { writtenBy: '0', id: '0' }
+export const beginning: StreamPosition = { writtenBy: '0', id: '0' }
 
 /** Where a stream begins: with what is written from now on, or with what was written after an instant. */
 export type Since = 'now' | Date
 
 /** Returns the last entry that a listener does not receive, read at one moment; undefined if it receives everything. */
-export function findStart(db: Db, tenant: Tenant, since: Since): Promise<Place | undefined> {
+export function findStart(db: Db, tenant: Tenant, since: Since): Promise<StreamPosition | undefined> {
   const { organisationId, environment } = tenant
   const own = sql`organisation_id = ${organisationId} and environment = ${environment}`
   const statement = sql`
@@ -29,7 +29,7 @@ export function findStart(db: Db, tenant: Tenant, since: Since): Promise<Place |
         where ${own} and written_by < (select written_by from bound) order by event_resends.written_by desc, id desc limit 1)
     ) as entry
     order by entry.written_by desc, id desc limit 1`
-  return db.tx((tx) => tx.maybeOne(Place, statement), { readsInOrder: true })
+  return db.tx((tx) => tx.maybeOne(StreamPosition, statement), { readsInOrder: true })
 }
 
 /**
@@ -53,11 +53,11 @@ function firstAfter(own: Sql, since: Since): Sql {
  * Returns the position of an entry that was sent before; undefined if it does not exist. An entry of a future transaction comes
  * from another cluster through a restored dump: no entry could follow it.
  */
-export function findPlace(db: Queryable, tenant: Tenant, entryId: string): Promise<Place | undefined> {
+export function findPosition(db: Queryable, tenant: Tenant, entryId: string): Promise<StreamPosition | undefined> {
   const { organisationId, environment } = tenant
   const own = sql`organisation_id = ${organisationId} and environment = ${environment} and id = ${entryId}`
   return db.maybeOne(
-    Place,
+    StreamPosition,
     sql`
     select written_by::text as written_by, id from (
       select written_by, id from events where ${own} union all select written_by, id from event_resends where ${own}
@@ -69,7 +69,7 @@ export function findPlace(db: Queryable, tenant: Tenant, entryId: string): Promi
 /** A listener's filter and position. */
 export interface Following {
   readonly tenant: Tenant
-  readonly place: Place
+  readonly place: StreamPosition
   /** Undefined for all types. */
   readonly types: readonly string[] | undefined
 }
@@ -94,7 +94,7 @@ const lookedAtMax = 1_000
 
 /** An entry to send. */
 export interface Entry {
-  readonly place: Place
+  readonly place: StreamPosition
   readonly eventId: EventId
   readonly type: string
   /** JSON as the database stores it: the same bytes that webhooks get. */
@@ -106,7 +106,7 @@ export interface Page {
   /**
    * Where the next read continues: after the last entry, after the last one that was looked at, or after everything that exists.
    */
-  readonly next: Place
+  readonly next: StreamPosition
   /** Whether more may follow; the page itself may be empty. */
   readonly isFull: boolean
 }
@@ -191,7 +191,7 @@ function pageFrom(rows: readonly z.output<typeof News>[], { entriesMax, bytesMax
 }
 
 /** The last entry that a read examined; undefined if the read stayed below `lookedAtMax`. */
-function lastLookedAt(rows: readonly z.output<typeof News>[]): Place | undefined {
+function lastLookedAt(rows: readonly z.output<typeof News>[]): StreamPosition | undefined {
   const last = rows.at(-1)
   if (last === undefined || last.writtenBy === null || last.id === null || !last.isLimit) return undefined
   return { writtenBy: last.writtenBy, id: last.id }

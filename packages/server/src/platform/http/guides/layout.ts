@@ -87,15 +87,15 @@ export const htmlHeaders = {
 
 const mark = `<svg width="22" height="22" viewBox="0 0 22 22" aria-hidden="true"><rect width="22" height="22" rx="6" fill="var(--accent)"/><path d="M7 16V6h5a3.4 3.4 0 0 1 0 6.8H7" fill="none" stroke="var(--paper)" stroke-width="2.2"/></svg>`
 
-export type Place = 'guides' | 'reference'
+export type Section = 'guides' | 'reference'
 
 /** A whole document around a body of HTML. `query` is the text of the search field. */
 export function page(
   title: string,
   body: string,
-  { place, query = '' }: { readonly place: Place; readonly query?: string },
+  { place, query = '' }: { readonly place: Section; readonly query?: string },
 ): string {
-  const here = (one: Place): string => (one === place ? ' aria-current="true"' : '')
+  const here = (one: Section): string => (one === place ? ' aria-current="true"' : '')
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(title)}</title><style>${style}</style></head>

@@ -42,7 +42,7 @@ export type MediaType = z.output<typeof MediaType>
 
 const Reference = z.object({ $ref: z.string() })
 const Header = z.union([Reference, z.object({ description: z.string() })])
-const Answer = z.object({
+const DocumentedResponse = z.object({
   description: z.string(),
   headers: z.record(z.string(), Header).default({}),
   content: Content.optional(),
@@ -64,10 +64,10 @@ const Described = z.object({
   parameters: z.array(Parameter).default([]),
   requestBody: z.object({ content: Content }).optional(),
   'x-problems': z.array(z.string()).default([]),
-  responses: z.record(z.string(), z.union([Reference, Answer])),
+  responses: z.record(z.string(), z.union([Reference, DocumentedResponse])),
 })
 
-export type Answer = z.output<typeof Answer>
+export type DocumentedResponse = z.output<typeof DocumentedResponse>
 
 const Refusal = z.object({
   status: z.int(),

@@ -1,9 +1,9 @@
 import { page } from '../guides/layout.ts'
 import {
-  type Answer,
   type ApiDocument,
   apiDocument,
   type Described,
+  type DocumentedResponse,
   type MediaType,
   operationsOf,
   type Parameter,
@@ -80,12 +80,12 @@ function answersOf({ operationId, method, responses }: Described, document: ApiD
     if ('$ref' in answer || Number(status) >= 400) return []
     const bodies = Object.entries(answer.content ?? {}).map(([type, content]) =>
       type === 'application/json' && 'schema' in content
-        ? fieldsTable(`Answer ${status} of ${operationId}`, content.schema) + recordedResponse(content)
+        ? fieldsTable(`DocumentedResponse ${status} of ${operationId}`, content.schema) + recordedResponse(content)
         : `<p>${code(type)}</p>`,
     )
     const fields = headersList({ ...shared, ...answer.headers }, components.headers)
     const named = fields === '' ? '' : `<details><summary>Header fields</summary>${fields}</details>`
-    return [`<h4>Answer ${status}</h4><p>${prose(answer.description)}</p>${bodies.join('')}${named}`]
+    return [`<h4>DocumentedResponse ${status}</h4><p>${prose(answer.description)}</p>${bodies.join('')}${named}`]
   })
   return answers.join('')
 }
@@ -97,7 +97,7 @@ function recordedResponse({ examples }: MediaType): string {
   return `<details><summary>Example</summary><pre tabindex="0">${escapeHtml(text)}</pre></details>`
 }
 
-function headersList(headers: Answer['headers'], known: ApiDocument['components']['headers']): string {
+function headersList(headers: DocumentedResponse['headers'], known: ApiDocument['components']['headers']): string {
   const items = Object.entries(headers).map(([name, header]) => {
     const description = '$ref' in header ? known[referred(header)]?.description : header.description
     return `<li>${code(name)}: ${prose(description ?? '')}</li>`

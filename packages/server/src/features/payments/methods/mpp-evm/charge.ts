@@ -12,7 +12,7 @@ import {
 } from '@purser/protocol'
 import type { z } from 'zod'
 import { isProblem } from '../../../../platform/errors.ts'
-import { type JudgedCredential, judgePayment } from '../../credential.ts'
+import { type CheckedCredential, checkDecodedPayment } from '../../credential.ts'
 import { refusedMpp } from '../../errors.ts'
 import { newPayment } from '../../new-payment.ts'
 import type { Ctx, Funds } from '../../ports.ts'
@@ -71,9 +71,9 @@ type Paid = { readonly payment: NewPayment; readonly funds: Funds }
 async function judge(ctx: Ctx, purchase: MppPurchase, signed: EvmAuthorizationPayload): Promise<Paid> {
   const { request, wallet, network, token, rawAmount, challenge } = purchase
   const expected = { network, token, rawAmount, payTo: wallet.address }
-  const found = judgePayment(ctx, asX402(expected, signed), [token], () => expected)
+  const found = checkDecodedPayment(ctx, asX402(expected, signed), [token], () => expected)
   await refuseDomainMismatch(ctx, network, token)
-  const judged: JudgedCredential = { ...found, verdict: await resolveDeployment(ctx, network, found.verdict) }
+  const judged: CheckedCredential = { ...found, verdict: await resolveDeployment(ctx, network, found.verdict) }
   const payment: NewPayment = {
     ...newPayment(ctx, request, wallet, judged),
     protocolVersion: null,
@@ -96,7 +96,7 @@ function asX402(
   }
 }
 
-/** Turns refusals of x402 into refusals of MPP, with x402's reason in the message. */
+/** FairSemaphore refusals of x402 into refusals of MPP, with x402's reason in the message. */
 async function inMppTerms<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -12,8 +12,8 @@ import { instantOf } from '../../../../platform/clock.ts'
 import type { RecurringByNetwork } from '../../../../platform/job.ts'
 import { changeGasLast, costOfReceipt } from '../../../plans/index.ts'
 import type { Ctx, Deps } from '../../ports.ts'
-import { chargeGas, recordFailed, recordSettled, recordWithoutPlace } from '../../settlement-outcome.ts'
-import { inNoBlock } from '../../unmined.ts'
+import { chargeGas, recordFailed, recordSettled, recordUncounted } from '../../settlement-outcome.ts'
+import { filterUnmined } from '../../unmined-payments.ts'
 import { insertFailure } from './sponsored-store.ts'
 import { isAnyDue, type SentRow, takeDue } from './store.ts'
 
@@ -64,14 +64,14 @@ async function followRows(ctx: System, network: Network, rows: readonly SentRow[
   const marked = seen.flatMap(({ row, outcome }) =>
     isOpen(outcome) && row.failureReason !== null && row.hasPlace ? [row] : [],
   )
-  await freeRefused(ctx, [...marked, ...(await inNoBlock(ctx, network.name, refused))])
+  await freeRefused(ctx, [...marked, ...(await filterUnmined(ctx, network.name, refused))])
 }
 
 /** Frees what refused transactions keep, each by itself. */
 async function freeRefused(ctx: System, refused: readonly SentRow[]): Promise<void> {
   for (const { id, failureReason } of refused) {
     try {
-      await ctx.db.tx((tx) => recordWithoutPlace(tx, [{ id, reason: failureReason }]))
+      await ctx.db.tx((tx) => recordUncounted(tx, [{ id, reason: failureReason }]))
     } catch (error) {
       ctx.log.error({ err: error, paymentId: id }, 'a refused payment could not be recorded; retrying')
     }

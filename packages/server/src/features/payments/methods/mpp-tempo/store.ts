@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../../../platform/ctx.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../../../platform/db/db.ts'
 import { type DueStarts, listDueChecks, onAnyOf } from '../../../../platform/db/due-checks.ts'
-import { idIs, oneOf } from '../../../../platform/db/page.ts'
+import { idIn, idIs } from '../../../../platform/db/page.ts'
 import { id, type PaymentId } from '../../../../platform/ids.ts'
 import { paymentStatuses } from '../../schema.ts'
 import { StoredTempoTransaction } from '../../store.ts'
@@ -71,9 +71,9 @@ export function takeDue(
         SentRow,
         sql`
         with due as (
-          select id from payments where ${oneOf(sql`id`, ids)} and check_at <= now() and ${isOpen} order by id for no key update skip locked
+          select id from payments where ${idIn(sql`id`, ids)} and check_at <= now() and ${isOpen} order by id for no key update skip locked
         )
-        update payments set check_at = ${nextCheck} where ${oneOf(sql`id`, ids)} and id in (select id from due)
+        update payments set check_at = ${nextCheck} where ${idIn(sql`id`, ids)} and id in (select id from due)
         returning ${columns}`,
       )
     },

@@ -22,7 +22,7 @@ import { commonFields, expiryOf, transactionClaim, transferClaim } from '../../n
 import type { Ctx } from '../../ports.ts'
 import { refuseUnpaid, responseOf, underpriced, underpricedMark } from '../../record.ts'
 import type { VerifiedPayment } from '../../schema.ts'
-import { recordWithoutPlace } from '../../settlement-outcome.ts'
+import { recordUncounted } from '../../settlement-outcome.ts'
 import { findPayment, listTakenClaims, type NewPayment } from '../../store.ts'
 import type { MppMethod, MppPurchase } from '../method.ts'
 import { failuresSince, followPayment, refusalOf, sentenceOf } from './follow.ts'
@@ -272,7 +272,7 @@ async function sendAndWait(
   await ctx.witness.cover()
   const [sent] = await ctx.chains.on(network).sendTempo([payment.raw])
   if (sent?.outcome === 'refused')
-    await ctx.db.tx((tx) => recordWithoutPlace(tx, [{ id: payment.id, reason: refusalOf(sent) }]))
+    await ctx.db.tx((tx) => recordUncounted(tx, [{ id: payment.id, reason: refusalOf(sent) }]))
   else await waitForChain(ctx, network, payment.id)
   const row = await findPayment(ctx.db, ctx.tenant, payment.id)
   if (row === undefined) throw new Error('a payment disappeared')

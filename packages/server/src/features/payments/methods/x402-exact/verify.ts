@@ -17,9 +17,9 @@ import { unixSeconds } from '../../../../platform/clock.ts'
 import { isProblem } from '../../../../platform/errors.ts'
 import type { ReceivingWallet } from '../../../wallets/index.ts'
 import {
+  type CheckedCredential,
+  checkCredential,
   type GoodVerdict,
-  type JudgedCredential,
-  judgeCredential,
   payableTokens,
   paysForLessGas,
   rawPrice,
@@ -44,7 +44,7 @@ import type { Ctx, Funds } from '../../ports.ts'
 import { responseOf } from '../../record.ts'
 import type { VerifiedPayment, VerifyRequest } from '../../schema.ts'
 import { listTakenClaims, type NewPayment } from '../../store.ts'
-import type { Judged, Reading, Scheme } from '../method.ts'
+import type { CheckedPayment, ParsedRequest, Scheme } from '../method.ts'
 
 /** Verifies an x402 credential of scheme `exact` with a signed EIP-3009 authorization, and records the payment. */
 export async function verifyExact(
@@ -56,7 +56,7 @@ export async function verifyExact(
   await ctx.gasPrices.recentReads([wallet.network])
 
   const tokens = payableTokens(ctx, wallet)
-  const signed = judgeCredential(ctx, request.credential, tokens, (token) => {
+  const signed = checkCredential(ctx, request.credential, tokens, (token) => {
     const rawAmount = rawPrice(request.price, token)
     refuseBelowMinimum(ctx, wallet.network, token, rawAmount)
     return { network: wallet.network, token, rawAmount, payTo: wallet.address }
@@ -78,7 +78,7 @@ export async function verifyExact(
 }
 
 /** Returns the payment identifier (x402 extension payment-identifier); version 1 has none. */
-function nameOf(ctx: Ctx, { payload: payment, verdict: { payer } }: JudgedCredential): Promise<PaymentName> {
+function nameOf(ctx: Ctx, { payload: payment, verdict: { payer } }: CheckedCredential): Promise<PaymentName> {
   const extensions = payment.x402Version === 2 ? payment.extensions : undefined
   return namePayment(ctx, extensions, { payer, fingerprint: fingerprintOf(payment.payload) })
 }
@@ -102,7 +102,7 @@ export async function resolveDeployment(ctx: Ctx, network: Network, verdict: Goo
 export async function refuseByChain(
   ctx: Ctx,
   network: Network,
-  judged: JudgedCredential,
+  judged: CheckedCredential,
   payment: NewPayment,
 ): Promise<Funds> {
   const { verdict, token } = judged
@@ -168,7 +168,7 @@ export async function refuseDomainMismatch(ctx: Ctx, network: Network, token: To
  */
 export const exactEip3009: Scheme = { accepts: () => true, read }
 
-function read(ctx: Ctx, body: FacilitatorBody): Reading {
+function read(ctx: Ctx, body: FacilitatorBody): ParsedRequest {
   const request = parse(body)
   const { payload } = request.paymentPayload
   const payer = checksumAddress(payload.authorization.from, ctx.signatures.keccak)
@@ -187,7 +187,7 @@ function read(ctx: Ctx, body: FacilitatorBody): Reading {
     fingerprint: fingerprintOf(payload),
     isPaidBy: (raw: bigint) => raw === rawAmount,
   }
-  return { claim, judge: () => judge(ctx, request, expected) }
+  return { claim, check: () => check(ctx, request, expected) }
 }
 
 /** Extensions and output schemas are parsed elsewhere, leniently: an invalid one does not invalidate the payment. */
@@ -201,7 +201,7 @@ function parse(body: FacilitatorBody): FacilitatorRequest {
   throw refused(parsed.fault.reason, { message: `${parsed.fault.path} ${parsed.fault.message}`.trim() })
 }
 
-function judge(ctx: Ctx, { paymentPayload: payload }: FacilitatorRequest, expected: Expected): Judged {
+function check(ctx: Ctx, { paymentPayload: payload }: FacilitatorRequest, expected: Expected): CheckedPayment {
   const { network, token } = expected
   const verdict = checkAuthorization({
     payload,

@@ -28,7 +28,7 @@ import { requestSettlement } from '../../settle.ts'
 import { paymentPurpose, recordSettled } from '../../settlement-outcome.ts'
 import { markCharged, settling, uptoTermsOf } from '../../settlement-store.ts'
 import { listTakenClaims, type NewPayment, type StoredPermit2 } from '../../store.ts'
-import type { Claim, Judged, Reading, Scheme, Step } from '../method.ts'
+import type { CheckedPayment, Claim, ParsedRequest, Scheme, Step } from '../method.ts'
 
 /**
  * Returns what Permit2 adds to `/supported`: scheme `upto` wherever its proxy has code, with the account that a payer must name.
@@ -76,7 +76,7 @@ interface Request {
   readonly expected: Expected
 }
 
-function read(ctx: Ctx, body: FacilitatorBody, step: Step): Reading {
+function read(ctx: Ctx, body: FacilitatorBody, step: Step): ParsedRequest {
   const payment = parsePayment(body)
   const payer = checksumAddress(payment.payload.permit2Authorization.from, ctx.signatures.keccak)
   const { scheme, requested } = readRequirements(body, payer)
@@ -100,7 +100,7 @@ function read(ctx: Ctx, body: FacilitatorBody, step: Step): Reading {
       scheme === 'upto' ? requested.rawAmount <= permitted : rawRecorded === requested.rawAmount,
     ...(isCharge ? { charge: (paymentId) => chargeUpto(ctx, requested, paymentId, payer) } : {}),
   }
-  return { claim, judge: () => judge(ctx, { payment, scheme, expected }) }
+  return { claim, check: () => check(ctx, { payment, scheme, expected }) }
 }
 
 /** Returns the one key for a permit of an owner, whatever the token or the entry point: Permit2's nonces belong to the owner. */
@@ -129,7 +129,7 @@ function readRequirements(body: FacilitatorBody, payer: string): { scheme: Permi
   return { scheme, requested }
 }
 
-function judge(ctx: Ctx, { payment, scheme, expected }: Request): Judged {
+function check(ctx: Ctx, { payment, scheme, expected }: Request): CheckedPayment {
   const { network } = expected
   const verdict = checkPermit2({
     payment,

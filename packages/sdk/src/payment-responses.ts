@@ -1,11 +1,11 @@
 import { challengeIdSlots } from './challenge-id-slots.ts'
 import { UnavailableError } from './errors.ts'
 import type { operations } from './generated/openapi.ts'
-import type { ResponseBody as AnswerOf, Json } from './operations.ts'
+import type { Json, ResponseBody } from './operations.ts'
 import { isRecord } from './problem.ts'
 import type { ServiceResponse } from './transport.ts'
 
-type ChallengeJson = Extract<AnswerOf<operations['payments.challenge']>, { readonly mpp: string | null }>
+type ChallengeJson = Extract<ResponseBody<operations['payments.challenge']>, { readonly mpp: string | null }>
 
 /** The JSON body of an x402 version 1 challenge: the members that the SDK uses. */
 export type X402V1Body = NonNullable<ChallengeJson['x402V1']> & {
@@ -23,14 +23,14 @@ export type Challenge = Omit<ChallengeJson, 'x402V1'> & { readonly x402V1: X402V
  * A verified payment. `settlementPending`: `settle` must still be called to move the money. `settlementToken` is a
  * secret that authorizes settlement. Do not pass it to the payer.
  */
-export type Verification = AnswerOf<operations['payments.verify']>
+export type Verification = ResponseBody<operations['payments.verify']>
 
 /** The right to serve a payment once. Pass its `redemptionToken` to `redeemed` before the response is sent. */
-export type Redemption = AnswerOf<operations['payments.redeem']>
+export type Redemption = ResponseBody<operations['payments.redeem']>
 
 /** The settlement state of a payment. `settling`: not final yet; it has the hash once the transaction is in a block. */
 export type Settlement =
-  | ({ readonly status: 'settled' } & AnswerOf<operations['payments.settle']>)
+  | ({ readonly status: 'settled' } & ResponseBody<operations['payments.settle']>)
   | Json<operations['payments.settle']['responses'][202]>
 
 /** Reads the body of a success. A 2xx with an invalid body counts as no response. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { listUnmined } from '../src/features/payments/place-store.ts'
-import { type Lacking, listInTheWay } from '../src/features/payments/release-store.ts'
+import { type ExhaustedQuota, listEvictable } from '../src/features/payments/eviction-store.ts'
+import { listUnmined } from '../src/features/payments/monthly-count-store.ts'
 import { type Db, sql } from '../src/platform/db/db.ts'
 import { keepPartitions } from '../src/platform/db/partitions.ts'
 import type { Tenant } from '../src/platform/tenant.ts'
@@ -25,20 +25,20 @@ beforeAll(async () => {
 })
 afterAll(() => database?.drop())
 
-const lackings: readonly Lacking[] = ['plan-limit', 'gas-budget']
+const lackings: readonly ExhaustedQuota[] = ['plan-limit', 'gas-budget']
 const payment = { network: 'base', createdAt: now }
 const pull = { network: 'tempo', createdAt: now }
 
 function listAll(db: Db) {
   return Promise.all(
-    lackings.flatMap((lacking) => [
-      listInTheWay(db, tenant, payment, { lacking, until: now, most: 20 }),
-      listUnmined(db, tenant, pull, { lacking, until: now, most: 20 }),
+    lackings.flatMap((exhausted) => [
+      listEvictable(db, tenant, payment, { exhausted, until: now, most: 20 }),
+      listUnmined(db, tenant, pull, { exhausted, until: now, most: 20 }),
     ]),
   )
 }
 
-test('what gives way is found by an index, however many payments are open or watched, with plans from an empty month', async () => {
+test('evictable payments are found by an index, however many payments are open or watched, with plans from an empty month', async () => {
   for (let run = 0; run < 7; run += 1) await listAll(database.db)
   await database.db.run(sql`
     insert into payments (id, log_id, organisation_id, environment, api_key_id, protocol, door, scheme, claim_key, chain, network, token, asset, decimals,

@@ -2,14 +2,14 @@ import { isTempo } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Db, sql, type Tx } from '../../platform/db/db.ts'
-import { oneOf } from '../../platform/db/page.ts'
+import { idIn } from '../../platform/db/page.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
-import { type InTheWay, inTheWayOf } from './release-store.ts'
+import { type EvictionQuery, selectEvictable } from './eviction-store.ts'
 import { Counted, counted, NanoUsd } from './settlement-store.ts'
 import type { NewPayment } from './store.ts'
 
-/** A payment whose place is freed while its transaction may still be included. */
-export interface WithoutPlace {
+/** A payment that no longer counts in the month, while its transaction may still be included. */
+export interface UncountedPayment {
   readonly id: PaymentId
   /** Why the nodes refused the transaction; null if they took it. */
   readonly reason: string | null
@@ -18,10 +18,10 @@ export interface WithoutPlace {
 const FreedRow = Counted.extend({ hadPlace: z.boolean(), gasReservedNanoUsd: NanoUsd })
 
 /**
- * Marks payments on their way as without a place in the month: they reserve nothing, and the chain is read until their end. Returns the rows that changed,
- * with what they reserved.
+ * Marks pending payments as not counted in the month: they reserve nothing, and the chain is read until their end. Returns the rows that changed, with
+ * what they reserved.
  */
-export function markWithoutPlace(tx: Tx, given: readonly WithoutPlace[]): Promise<z.output<typeof FreedRow>[]> {
+export function markUncounted(tx: Tx, given: readonly UncountedPayment[]): Promise<z.output<typeof FreedRow>[]> {
   const ids = given.map(({ id }) => id)
   return tx.many(
     FreedRow,
@@ -30,11 +30,11 @@ export function markWithoutPlace(tx: Tx, given: readonly WithoutPlace[]): Promis
       select * from unnest(${ids}::text[], ${given.map(({ reason }) => reason)}::text[]) as row (id, reason)
     ), previous as materialized (
       select payments.id, given.reason, has_place as had_place, gas_reserved_nano_usd from payments join given using (id)
-      where ${oneOf(sql`payments.id`, ids)} and status is not distinct from 'settling' and (has_place or failure_reason is null and given.reason is not null)
+      where ${idIn(sql`payments.id`, ids)} and status is not distinct from 'settling' and (has_place or failure_reason is null and given.reason is not null)
       order by payments.id for no key update of payments
     )
     update payments set failure_reason = coalesce(failure_reason, previous.reason), has_place = false, gas_reserved_nano_usd = 0
-    from previous where payments.id = previous.id and ${oneOf(sql`payments.id`, ids)}
+    from previous where payments.id = previous.id and ${idIn(sql`payments.id`, ids)}
     returning ${counted}, previous.had_place, previous.gas_reserved_nano_usd`,
   )
 }
@@ -48,13 +48,13 @@ export type UnminedRow = z.output<typeof UnminedRow>
 
 const unmined = { isOn: isTempo, isOpen: sql`p.status = 'settling' and p.tx_hash is not null` }
 
-/** Returns payments in the way of a new one whose transactions by their payers have no recorded outcome, the oldest first. */
+/** Returns payments that count toward the exhausted quota and whose transactions by their payers have no recorded outcome, the oldest first. */
 export function listUnmined(
   db: Db,
   tenant: Tenant,
   payment: Pick<NewPayment, 'network' | 'createdAt'>,
-  wanted: InTheWay,
+  wanted: EvictionQuery,
 ): Promise<UnminedRow[]> {
-  const statement = inTheWayOf(tenant, payment, wanted, unmined)
+  const statement = selectEvictable(tenant, payment, wanted, unmined)
   return db.tx((tx) => tx.many(UnminedRow, statement), { readsInOrder: true })
 }

@@ -3,23 +3,23 @@ import { z } from 'zod'
 import { type Queryable, sql } from '../../platform/db/db.ts'
 import type { StoredPermit2 } from './port.ts'
 
-interface Places {
+interface SettlingLogs {
   readonly network: string
   readonly transactionHash: Hex
   /** Indexes of logs in the transaction's receipt. */
-  readonly places: readonly number[]
+  readonly logIndexes: readonly number[]
 }
 
 const Row = z.object({ isTaken: z.boolean() })
 
 /**
- * Assigns one of the places to a permit, because each proves one permit only. Returns whether the permit has a place.
- * It keeps the place, also if this process dies, while the transaction has it: after a reorganization the same
- * transaction may have fewer. Throws if another permit takes the place at the same time; the caller must retry.
+ * Assigns one of the logs to a permit, because each log proves one permit only. Returns whether the permit has a log. It
+ * keeps the log, also if this process dies, while the transaction has it: after a reorganization the same transaction may
+ * have fewer logs. Throws if another permit claims the log at the same time; the caller must retry.
  */
-export async function takePlace(
+export async function claimLogIndex(
   db: Queryable,
-  { network, transactionHash, places }: Places,
+  { network, transactionHash, logIndexes }: SettlingLogs,
   { owner, nonce }: Pick<StoredPermit2, 'owner' | 'nonce'>,
 ): Promise<boolean> {
   const { isTaken } = await db.one(
@@ -27,9 +27,9 @@ export async function takePlace(
     sql`
     with own as (
       select from permit_places where network = ${network} and owner = ${owner.toLowerCase()} and nonce = ${nonce} and transaction_hash = ${transactionHash}
-        and place = any(${places}::integer[])
+        and place = any(${logIndexes}::integer[])
     ), free as (
-      select place from unnest(${places}::integer[]) as given (place)
+      select place from unnest(${logIndexes}::integer[]) as given (place)
       where not exists (select from own) and not exists (
         select from permit_places taken where taken.network = ${network} and taken.transaction_hash = ${transactionHash} and taken.place = given.place)
       order by place limit 1

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { idIs, oneOf } from '../../platform/db/page.ts'
+import { idIn, idIs } from '../../platform/db/page.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import { dayOf, monthAround, sharersOf } from '../plans/index.ts'
 import type { NewPayment } from './store.ts'
@@ -29,11 +29,11 @@ export function findToRelease(
 }
 
 /** The quota that a new payment exceeds: the monthly number of payments, or the day's gas on its network. */
-export type Lacking = 'plan-limit' | 'gas-budget'
+export type ExhaustedQuota = 'plan-limit' | 'gas-budget'
 
 /** Selects the oldest open payments that share the exhausted quota and were made before `until`. */
-export interface InTheWay {
-  readonly lacking: Lacking
+export interface EvictionQuery {
+  readonly exhausted: ExhaustedQuota
   readonly until: Date
   readonly most: number
 }
@@ -52,13 +52,13 @@ const dayMs = 86_400_000
  * Selects open payments that may be released for a new one, the oldest first, of all organisations that share the exhausted quota. It reads no
  * more rows of an organisation and a network than it returns, in a transaction that reads in order.
  */
-export function inTheWayOf(
+export function selectEvictable(
   { organisationId, environment }: Tenant,
   { network, createdAt }: Pick<NewPayment, 'network' | 'createdAt'>,
-  { lacking, until, most }: InTheWay,
+  { exhausted, until, most }: EvictionQuery,
   { isOn, isOpen }: Kind,
 ): Sql {
-  const isGas = lacking === 'gas-budget'
+  const isGas = exhausted === 'gas-budget'
   const day = Date.parse(dayOf(createdAt))
   const on = networks.filter((one) => isOn(one) && (!isGas || one.name === network)).map(({ name }) => name)
   const { start, end } = isGas ? { start: instantOf(day), end: instantOf(day + dayMs) } : monthAround(createdAt)
@@ -73,19 +73,19 @@ export function inTheWayOf(
     order by open.created_at, open.id limit ${most}`
 }
 
-const FreeingRow = OpenRow.extend({ frees: z.string().transform(BigInt) })
+const EvictableRow = OpenRow.extend({ frees: z.string().transform(BigInt) })
 /** A verified payment, and the amount of the exhausted quota that ends with it. */
-export type FreeingRow = z.output<typeof FreeingRow>
+export type EvictableRow = z.output<typeof EvictableRow>
 
 /** Returns verified payments that may be released for a new one, the oldest first. */
-export function listInTheWay(
+export function listEvictable(
   db: Db,
   tenant: Tenant,
   payment: Pick<NewPayment, 'network' | 'createdAt'>,
-  wanted: InTheWay,
-): Promise<FreeingRow[]> {
-  const statement = inTheWayOf(tenant, payment, wanted, verified)
-  return db.tx((tx) => tx.many(FreeingRow, statement), { readsInOrder: true })
+  wanted: EvictionQuery,
+): Promise<EvictableRow[]> {
+  const statement = selectEvictable(tenant, payment, wanted, verified)
+  return db.tx((tx) => tx.many(EvictableRow, statement), { readsInOrder: true })
 }
 
 /** Returns the number of verified payments of this payer that count toward the same exhausted quota. */
@@ -93,9 +93,9 @@ export async function countOfPayer(
   db: Db,
   { organisationId, environment }: Tenant,
   { network, payer }: Pick<NewPayment, 'network' | 'payer'>,
-  lacking: Lacking,
+  exhausted: ExhaustedQuota,
 ): Promise<number> {
-  const isSharing = lacking === 'gas-budget' ? sql`network = ${network}` : sql`true`
+  const isSharing = exhausted === 'gas-budget' ? sql`network = ${network}` : sql`true`
   const { count } = await db.one(
     z.object({ count: z.bigint() }),
     sql`
@@ -115,6 +115,6 @@ export function lockVerified<T extends OpenRow>(tx: Tx, rows: readonly T[]): Pro
     OpenRow,
     sql`
     select id, created_at, valid_before, payer from payments
-    where ${oneOf(sql`id`, ids)} and status is not distinct from 'verified' order by id for no key update skip locked`,
+    where ${idIn(sql`id`, ids)} and status is not distinct from 'verified' order by id for no key update skip locked`,
   )
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Kept, openKeptResponses } from '../src/middleware/kept-answers.ts'
+import { type Kept, openKeptResponses } from '../src/middleware/kept-responses.ts'
 import type { VerifiedPayment } from '../src/payments.ts'
 
 function keptOf(bytes: number, payer = '0x01'): Kept {

@@ -1,7 +1,7 @@
 import { type DevChain, startChain } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { listInTheWay, lockVerified } from '../../src/features/payments/release-store.ts'
+import { listEvictable, lockVerified } from '../../src/features/payments/eviction-store.ts'
 import { type Sql, sql } from '../../src/platform/db/db.ts'
 import { StoppedClock } from '../webhooks/clock.ts'
 import { type Answer, aPayer, aWorld, codeOf, type Org, type Payer, request, type World } from '../world.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
   world = await aWorld({
     chains: [chain],
     config: { settleNanoUsdPerDayMax: budget },
-    boot: { unsoldPerDayMin: 1_000, clock },
+    boot: { releasedPerDayMin: 1_000, clock },
   })
 })
 afterAll(async () => {
@@ -78,7 +78,7 @@ async function age({ org }: Shop, seconds: number): Promise<void> {
     update payments set created_at = created_at - ${seconds}::int * interval '1 second' where organisation_id = ${org.id} and status = 'verified'`)
 }
 
-test('open payments that filled the month and were verified two minutes ago give way to one that is verified now', async () => {
+test('open payments that filled the month and were verified two minutes ago are evicted for one that is verified now', async () => {
   const [shop, honest] = [await aShop('hobby'), await aPayer(chain)]
   const seed = await pay(shop, await aPayer(chain))
   await world.database.db.run(sql`
@@ -106,11 +106,11 @@ test('open payments that filled the month and were verified two minutes ago give
   expect(sold.status).toBe(200)
   const settle = { paymentId: sold.body.paymentId, settlementToken: sold.body.settlementToken }
   expect((await world.call(shop.org.testKey, 'POST', '/payments/settle', settle)).status).toBe(200)
-  expect(await used(shop), 'as many gave way as were counted above the limit, and one').toMatchObject({ used: 100 })
+  expect(await used(shop), 'as many are evicted as were counted above the limit, and one').toMatchObject({ used: 100 })
   expect(await openOf(shop)).toBe(69)
 })
 
-test('payments give way for as long as others fill the month with payments of two minutes, and count for no allowance of a payer or an owner', async () => {
+test('payments are evicted for as long as others fill the month with payments of two minutes, and count for no allowance of a payer or an owner', async () => {
   const [shop, stranger] = [await aShop('hobby'), await aPayer(chain)]
   const seed = await pay(shop, stranger)
   for (let turn = 1; turn <= 12; turn += 1) {
@@ -121,7 +121,7 @@ test('payments give way for as long as others fill the month with payments of tw
     update payments set status = 'voided', check_at = null where organisation_id = ${shop.org.id} and status = 'verified'`)
   await world.database.db.run(sql`update usage_counters set used = 0 where organisation_id = ${shop.org.id}`)
   await world.database.db.run(sql`delete from gas_budgets where organisation_id = ${shop.org.id}`)
-  expect((await pay(shop, stranger)).status, 'the payer whose payments gave way').toBe(200)
+  expect((await pay(shop, stranger)).status, 'the payer whose payments were evicted').toBe(200)
 }, 60_000)
 
 /** Fills the month with open payments of two minutes, each like the given one and without gas. */
@@ -142,7 +142,7 @@ async function fillMonth({ org }: Shop, seed: Answer, turn: number, count = 100)
     update usage_counters set used = 199 where organisation_id = ${org.id} and kind = 'payments'`)
 }
 
-test('as many payments give way as are counted above the limit, also where they are hundreds', async () => {
+test('as many payments are evicted as are counted above the limit, also where they are hundreds', async () => {
   const shop = await aShop('hobby')
   const seed = await pay(shop, await aPayer(chain))
   await fillMonth(shop, seed, 1, 700)
@@ -160,14 +160,14 @@ test('as many payments give way as are counted above the limit, also where they 
   expect(await openOf(shop)).toBe(100)
 }, 60_000)
 
-test('a payment that gives way for another buyer at the same moment is left out', async () => {
+test('a payment that is evicted for another buyer at the same moment is left out', async () => {
   const shop = await aShop()
   for (let index = 0; index < 10; index += 1) expect((await pay(shop, await aPayer(chain))).status).toBe(200)
   await age(shop, 121)
   const { db } = world.database
   const tenant = { organisationId: shop.org.id, environment: 'test' } as const
-  const wanted = { lacking: 'gas-budget', until: clock.now(), most: 2 } as const
-  const oldest = await listInTheWay(db, tenant, { network: 'base-sepolia', createdAt: clock.now() }, wanted)
+  const wanted = { exhausted: 'gas-budget', until: clock.now(), most: 2 } as const
+  const oldest = await listEvictable(db, tenant, { network: 'base-sepolia', createdAt: clock.now() }, wanted)
   const sold = await db.tx(async (tx) => {
     expect(await lockVerified(tx, oldest)).toHaveLength(2)
     return pay(shop, await aPayer(chain))
@@ -198,7 +198,7 @@ test('while another process is voiding the only payment old enough, attempts are
   expect((await pay(shop, await aPayer(chain))).status, 'in the same moment, after the row is free').toBe(200)
 })
 
-test('where few payers fill the month anew, the one with the most gives way to a buyer after ten seconds, and a payer’s first payment stays', async () => {
+test('where few payers fill the month anew, a payment of the one with the most is evicted for a buyer after ten seconds, and a payer’s first payment stays', async () => {
   const shop = await aShop('hobby')
   const seed = await pay(shop, await aPayer(chain))
   await fillMonth(shop, seed, 1)
@@ -219,7 +219,7 @@ test('where few payers fill the month anew, the one with the most gives way to a
   )
   expect(
     counts.slice(0, 2).map(({ count }) => count),
-    'the greatest gave way',
+    'the greatest was evicted',
   ).toEqual([23n, 9n])
   expect(counts.at(-1)?.count, 'the buyer').toBe(1n)
   await fillMonth(shop, seed, 2)
@@ -263,7 +263,7 @@ test('a payer takes places only from payers that keep more than it has, also in 
   expect((await pay(shop, await aPayer(chain))).status).toBe(200)
 })
 
-test('for buyers at the same moment no more payments give way than they need together', async () => {
+test('for buyers at the same moment no more payments are evicted than they need together', async () => {
   const shop = await aShop('hobby')
   await fillMonth(shop, await pay(shop, await aPayer(chain)), 1, 300)
   const buyers = await Promise.all(Array.from({ length: 3 }, () => aPayer(chain)))
@@ -271,10 +271,10 @@ test('for buyers at the same moment no more payments give way than they need tog
   const sold = await Promise.all(credentials.map((credential) => verify(shop, credential, '0.01')))
   expect(sold.map(({ status }) => status)).toEqual([200, 200, 200])
   expect(await used(shop)).toMatchObject({ used: 100 })
-  expect(await openOf(shop), 'of 300, 99 above the limit and three gave way').toBe(300 - 102 + 3)
+  expect(await openOf(shop), 'of 300, 99 above the limit and three were evicted').toBe(300 - 102 + 3)
 })
 
-test('open payments that reserved the day’s gas and were verified two minutes ago give way', async () => {
+test('open payments that reserved the day’s gas and were verified two minutes ago are evicted', async () => {
   const shop = await aShop()
   for (let index = 0; index < 10; index += 1) expect((await pay(shop, await aPayer(chain))).status).toBe(200)
   const honest = await aPayer(chain)
@@ -287,7 +287,7 @@ test('open payments that reserved the day’s gas and were verified two minutes 
     where id = (select id from payments where organisation_id = ${shop.org.id} order by id desc limit 1) returning id`,
   )
   expect((await pay(shop, honest)).status).toBe(200)
-  expect(await reserved(shop), 'one gave way').toBe(budget)
+  expect(await reserved(shop), 'one was evicted').toBe(budget)
   expect((await world.call(shop.org.testKey, 'GET', `/payments/${oldest.id}`)).body.status, 'the oldest').toBe('voided')
 })
 
@@ -302,7 +302,7 @@ test('open payments whose gas does not suffice for another payment keep their pl
   expect([await openOf(shop), await reserved(shop)]).toEqual([10, budget])
 })
 
-test('open payments of an account’s other free organisations give way for the day’s gas, and a payer has its tenth at all of them together', async () => {
+test('open payments of an account’s other free organisations are evicted for the day’s gas, and a payer has its tenth at all of them together', async () => {
   const [shop, other] = [await aShop(), await aShop()]
   await world.database.db.run(sql`
     update organisations set plan = 'hobby', quota_account_id = (select quota_account_id from organisations where id = ${shop.org.id})

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { type Attempt, inTurn, pausing } from './freeing.ts'
-import type { Freed } from './unmined.ts'
+import { type Attempt, oneAtATime, pauseAfterShortage } from './eviction-throttle.ts'
+import type { EvictionResult } from './unmined-payments.ts'
 
-function anAttempt(payer: string, freed: Freed, changes: Partial<Attempt<string>> = {}): Attempt<string> {
+function anAttempt(payer: string, freed: EvictionResult, changes: Partial<Attempt<string>> = {}): Attempt<string> {
   return { name: 'shop', payer, own: 5n, nowMs: 0, free: async () => freed, record: async () => payer, ...changes }
 }
 
 test('a payer whose own share stops it pauses no other payer', async () => {
-  const attempt = pausing<string>()
+  const attempt = pauseAfterShortage<string>()
   expect(await attempt(anAttempt('busy', 'too-little-for-payer'))).toBeUndefined()
   expect(await attempt(anAttempt('busy', 'some')), 'it is paused itself').toBeUndefined()
   expect(await attempt(anAttempt('buyer', 'some'))).toBe('buyer')
@@ -15,17 +15,17 @@ test('a payer whose own share stops it pauses no other payer', async () => {
 })
 
 test('a payment that needs much pauses none that needs less, and each that needs as much', async () => {
-  const attempt = pausing<string>()
+  const attempt = pauseAfterShortage<string>()
   expect(await attempt(anAttempt('one', 'too-little'))).toBeUndefined()
   expect(await attempt(anAttempt('two', 'some')), 'as much').toBeUndefined()
   expect(await attempt(anAttempt('two', 'some', { own: 4n })), 'less').toBe('two')
 })
 
 test('attempts of one name run one after the other, also after one that failed', async () => {
-  const attempt = inTurn(pausing<string>())
+  const attempt = oneAtATime(pauseAfterShortage<string>())
   const order: string[] = []
-  const first = Promise.withResolvers<Freed>()
-  const free = (name: string, freed: Promise<Freed>) => () => {
+  const first = Promise.withResolvers<EvictionResult>()
+  const free = (name: string, freed: Promise<EvictionResult>) => () => {
     order.push(name)
     return freed
   }

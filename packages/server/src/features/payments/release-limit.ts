@@ -1,27 +1,27 @@
 import type { Clock } from '../../platform/clock.ts'
-import { type Call, placeOwnerOf } from '../../platform/ctx.ts'
+import { type Call, shareOwnerOf } from '../../platform/ctx.ts'
 import { type Admission, createLimiter } from '../../platform/http/limits.ts'
 import { type Plan, unlimited } from '../plans/index.ts'
-import type { UnsoldLimit } from './ports.ts'
+import type { ReleaseLimit } from './ports.ts'
 
 /** Payments of one owner and environment that may be released a day, as a multiple of those that its plan includes per month. */
 const monthsPerDay = 10
 /** Payments of the smallest plans that may be released a day: a seller may refuse more requests than its month has sales. */
-const unsoldPerDayMin = 10_000
+const releasedPerDayMin = 10_000
 /** Payments of a plan without a limit that may be released a day. */
 const unlimitedPerDay = 1_000_000
 /** Payments of one payer are at most one part in this many of them. */
 const payerShare = 10
 const daySeconds = 86_400
 
-type Caller = Pick<Call, 'tenant' | 'placeOwner'>
+type Caller = Pick<Call, 'tenant' | 'shareOwner'>
 
 /** Creates the limit on releases of one process. All plans share one token bucket; a release costs more tokens on a smaller plan. */
-export function createUnsoldLimit(clock: Clock, perDayMin = unsoldPerDayMin): UnsoldLimit {
+export function createReleaseLimit(clock: Clock, perDayMin = releasedPerDayMin): ReleaseLimit {
   const parts = (whole: number) => createLimiter({ perSecond: whole / daySeconds, burst: whole }, clock, 'its-burst')
   const ofOwners = parts(unlimitedPerDay)
   const ofPayers = parts(unlimitedPerDay / payerShare)
-  const ownerOf = (caller: Caller) => `${placeOwnerOf(caller)}/${caller.tenant.environment}`
+  const ownerOf = (caller: Caller) => `${shareOwnerOf(caller)}/${caller.tenant.environment}`
   const payerOf = ({ tenant }: Caller, payer: string) =>
     `${tenant.organisationId}/${tenant.environment}/${payer.toLowerCase()}`
   const partsOf = ({ paymentsPerMonth }: Plan) =>

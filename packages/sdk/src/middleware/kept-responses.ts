@@ -1,6 +1,6 @@
 import type { VerifiedPayment } from '../payments.ts'
-import type { OwnResponse } from './answers.ts'
 import type { Again, Conclusion } from './conclusion.ts'
+import type { OwnResponse } from './responses.ts'
 
 /** A response that did not reach its payer, with everything needed to settle and serve it later. */
 export interface Kept {
