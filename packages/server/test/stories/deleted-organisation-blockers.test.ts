@@ -91,17 +91,20 @@ interface Deposited {
   readonly amlStatus?: string
   readonly frozen?: number
   readonly isEarlier?: boolean
+  readonly network?: 'base' | 'ethereum'
 }
 
 /** A wallet that was retired an hour ago, with deposits at its child address. */
 async function aRetiredWallet(org: Org, ...deposits: readonly Deposited[]): Promise<void> {
   const { child } = await aWallet(org, sql`retired_at = now() - interval '1 hour'`)
-  for (const [index, { raw, amlStatus = 'clear', frozen = 0, isEarlier = false }] of deposits.entries())
+  for (const [index, deposit] of deposits.entries()) {
+    const { raw, amlStatus = 'clear', frozen = 0, isEarlier = false, network = 'base' } = deposit
     await run(sql`
       insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status, token,
         token_symbol, decimals, raw_amount, frozen_raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, created_at)
-      values (${named(`dep${index}`, org)}, ${org.id}, 'live', ${child}, 'base', 'base', ${`0x${org.id}`}, ${index}, 'in', 'transfer', 'confirmed', '0x01',
+      values (${named(`dep${index}`, org)}, ${org.id}, 'live', ${child}, ${network}, ${network}, ${`0x${org.id}`}, ${index}, 'in', 'transfer', 'confirmed', '0x01',
         'USDC', 6, ${raw}, ${frozen}, ${address}, ${address}, 1, '0x04', now(), ${amlStatus}, now() - case when ${isEarlier} then interval '2 hours' else '0' end)`)
+  }
 }
 
 async function aLegacyWallet(org: Org, raw: number, frozen = 0): Promise<void> {
@@ -194,6 +197,15 @@ const cases: readonly [name: string, make: (org: Org) => Promise<unknown>, kind?
   [
     'a retired wallet that received less than a token since',
     (org) => aRetiredWallet(org, { raw: whole, isEarlier: true }, { raw: whole - 1 }),
+  ],
+  [
+    'a retired wallet with a token on another network from before',
+    (org) => aRetiredWallet(org, { raw: whole, isEarlier: true, network: 'ethereum' }),
+    'wallets',
+  ],
+  [
+    'a retired wallet with less than a token on another network from before',
+    (org) => aRetiredWallet(org, { raw: whole - 1, isEarlier: true, network: 'ethereum' }),
   ],
   [
     'a retired wallet that received flagged money since',

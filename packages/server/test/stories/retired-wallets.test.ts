@@ -6,15 +6,19 @@ import { sql } from '../../src/platform/db/db.ts'
 import { type Answer, aPayer, aWorld, codeOf, countByStatus, type Org, type World } from '../world.ts'
 
 let chain: DevChain
+let ethereum: DevChain
 let world: World
 
 beforeAll(async () => {
-  chain = await startChain({ network: 'base-sepolia' })
-  world = await aWorld({ chains: [chain], boot: { depositPollMsMax: 200 } })
+  ;[chain, ethereum] = await Promise.all([
+    startChain({ network: 'base-sepolia' }),
+    startChain({ network: 'eth-sepolia' }),
+  ])
+  world = await aWorld({ chains: [chain, ethereum], boot: { depositPollMsMax: 200 } })
 })
 afterAll(async () => {
   await world?.stop()
-  await chain?.stop()
+  await Promise.all([chain?.stop(), ethereum?.stop()])
 })
 
 const masters = '/wallet-infra/master-wallets'
@@ -109,6 +113,29 @@ test('a wallet with money is not retired: coin, one unit of a token, or a childâ
   const dusty = await aMaster(org)
   await fundNative(chain, dusty.address, 1_000n)
   expect((await retire(org, dusty)).status).toBe(204)
+})
+
+test('a wallet with money or an open movement on another network than its own is not retired', async () => {
+  const org = await world.organisation()
+  const [withCoin, withChild, sending] = [await aMaster(org), await aMaster(org), await aMaster(org)]
+  const child = await aChild(org, withChild)
+  await fundNative(ethereum, withCoin.address, 10n ** 17n)
+  await fundToken(ethereum, 'USDC', child.address, 2_500_000n)
+  const transactions = async () => (await world.call(org.testKey, 'GET', `${child.path}/transactions`)).list.length
+  await expect.poll(transactions, { timeout: 60_000 }).toBe(1)
+  for (const [wallet, holding] of [
+    [withCoin, { walletId: withCoin.id, chain: 'eth-sepolia', tokenSymbol: 'ETH', formattedBalance: '0.1' }],
+    [withChild, { walletId: child.id, chain: 'eth-sepolia', tokenSymbol: 'USDC', formattedBalance: '2.5' }],
+  ] as const) {
+    const refused = await retire(org, wallet)
+    expect([refused.status, codeOf(refused)]).toEqual([409, 'wallet-not-empty'])
+    expect(refused.body.holdings).toEqual([expect.objectContaining(holding)])
+  }
+  await world.database.db.run(sql`
+    insert into reservations (organisation_id, environment, network, owner, asset, reason, subject_id, part, raw_amount)
+    select organisation_id, environment, 'eth-sepolia', address, 'USDC', 'sweep', 'swp_elsewhere', 0, 5 from master_wallets where id = ${sending.id}`)
+  const refused = await retire(org, sending)
+  expect([refused.status, codeOf(refused), refused.body.holdings]).toEqual([409, 'wallet-not-empty', []])
 })
 
 test('a wallet is not retired while the first deposit of a child is in a block and not booked', async () => {

@@ -64,12 +64,16 @@ const frozenOfPart: Sql = sql`coalesce((
           where place.organisation_id = part.organisation_id and place.wallet_id = part.wallet_id and place.network = part.network
             and place.token = part.token), 0)`
 
-/** Condition on `master_wallets`, retired with frozen money: a whole token or more of the booked balance is not frozen any more, at the wallet or a child of it. */
-const hasReleased: Sql = sql`exists (
+/**
+ * Condition on `master_wallets`, retired: a whole token or more of a booked balance is not frozen, at the wallet or a child of it. On the wallet's network only money
+ * that was frozen when it was retired counts.
+ */
+const hasRest: Sql = sql`exists (
           select from (
             select master_wallets.id union all select child.id from child_addresses as child where child.master_wallet_id = master_wallets.id
           ) as own (id)
           join wallet_rollups as part on part.wallet_id = own.id and part.organisation_id = master_wallets.organisation_id
+          where master_wallets.retired_with_frozen or part.network <> master_wallets.network
           group by part.organisation_id, part.wallet_id, part.network, part.token
           having sum(part.raw_amount) - ${frozenOfPart} >= power(10::numeric, (
             select decimals from wallet_transactions as booked
@@ -111,7 +115,7 @@ export function listBlockers(db: Queryable, organisationId: OrganisationId, now:
             and deposit.wallet_id = own.id and deposit.direction = 'in'
           where deposit.status <> 'withdrawn' and deposit.aml_status <> 'flagged' and deposit.created_at > master_wallets.retired_at
           having sum((deposit.raw_amount - deposit.frozen_raw_amount) / power(10::numeric, deposit.decimals)) >= 1)
-        or (retired_with_frozen and ${hasReleased}))
+        or ${hasRest})
       union all
       select 'wallets', id from master_wallets
       where organisation_id = ${organisationId} and environment = 'live' and legacy_coin is not null and exists (

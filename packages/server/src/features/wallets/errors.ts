@@ -46,7 +46,7 @@ export const fail = defineErrors({
     detail:
       'The wallet or a child address of it has a balance that is not frozen, of which holdings lists some, or a transfer or sweep that is not final. Move the balance first, or wait.',
     causes: [
-      'The wallet or one of its child addresses has a balance of a token or of the coin; `holdings` lists up to ten. A balance of which all is frozen does not count.',
+      'The wallet or one of its child addresses has a balance of a token or of the coin on a network; `holdings` lists up to ten. A balance of which all is frozen does not count.',
       'A transfer, sweep or withdrawal of the wallet is not final yet, in which case `holdings` may be empty.',
     ],
     fix: 'Send the balances elsewhere (`POST /wallet-infra/master-wallets/{id}/sweep` collects the children, then `POST /wallet-infra/transfer`), wait until they are `confirmed`, and retire again.',

@@ -1,3 +1,4 @@
+import type { Network } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
@@ -91,16 +92,17 @@ export const UsedChild = z.object({
 export type UsedChild = z.output<typeof UsedChild>
 
 /**
- * Whether anything still moves money of the wallet or of a child: an open transfer, or a reservation whose transaction or authorization has
+ * Whether anything still moves money of the wallet or of a child on one of the networks: an open transfer, or a reservation whose transaction or authorization has
  * not ended. Sweeps, withdrawals, top-ups and gas have reservations too.
  */
 export async function hasOpenMovements(
   tx: Tx,
   tenant: Tenant,
   wallet: MasterWalletRow,
-  network: string,
+  networks: readonly Network[],
 ): Promise<boolean> {
   const { organisationId, environment } = tenant
+  const names = sql`${networks.map(({ name }) => name)}::text[]`
   const children = sql`select id, address from child_addresses
     where organisation_id = ${organisationId} and environment = ${environment} and master_wallet_id = ${wallet.id}`
   const { has } = await tx.one(
@@ -109,20 +111,20 @@ export async function hasOpenMovements(
     with own as materialized (select ${wallet.id}::text as id, ${wallet.address}::text as address union all ${children})
     select exists (
       select from reservations r join own on own.address = r.owner left join chain_transactions c on c.id = r.transaction_id
-      where r.network = ${network} and r.ended_at is null and (c.id is null or c.status <> 'final')
+      where r.network = any(${names}) and r.ended_at is null and (c.id is null or c.status <> 'final')
     ) or exists (
-      select from transfers t join own on own.address = t.from_address where t.from_network = ${network} and t.ended_at is null
+      select from transfers t join own on own.address = t.from_address where t.from_network = any(${names}) and t.ended_at is null
     ) as has`,
   )
   return has
 }
 
-/** Children of a wallet that ever had a transaction, by index, after the index `after`. */
+/** Children of a wallet that ever had a transaction on a network, by index, after the index `after`. */
 export function listUsedChildren(
   db: Queryable,
   tenant: Tenant,
   walletId: MasterWalletId,
-  page: { readonly after: number; readonly limit: number },
+  page: { readonly network: string; readonly after: number; readonly limit: number },
 ): Promise<UsedChild[]> {
   const { organisationId, environment } = tenant
   return db.many(
@@ -133,7 +135,7 @@ export function listUsedChildren(
       and child.master_wallet_id = ${walletId} and child.child_index > ${page.after}
       and exists (
         select from wallet_transactions
-        where organisation_id = ${organisationId} and environment = ${environment} and wallet_id = child.id)
+        where organisation_id = ${organisationId} and environment = ${environment} and wallet_id = child.id and network = ${page.network})
     order by child.child_index limit ${page.limit}`,
   )
 }

@@ -1,8 +1,9 @@
-import { type Address, formatAmount, type Network, requireNetwork } from '@purser/protocol'
+import { type Address, formatAmount, type Network, networks, requireNetwork } from '@purser/protocol'
 import { fail as failChain } from '../../../chain/errors.ts'
 import type { Chain } from '../../../chain/port.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
 import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../../plans/index.ts'
+import { chainNameOf } from '../deposits/booking.ts'
 import { fail } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
 import { hasOpenMovements, listUsedChildren, lockMasterWallet, type UsedChild } from './auto-store.ts'
@@ -32,7 +33,7 @@ export async function retireMasterWallet(ctx: Ctx, walletId: MasterWalletId): Pr
     if (present === undefined) throw fail('wallet-not-found')
     if (present.retiredAt !== null) return
     // Transfers and withdrawals are stored under the lock of this row.
-    if (await hasOpenMovements(tx, ctx.tenant, present, requireNetwork(present.network).name))
+    if (await hasOpenMovements(tx, ctx.tenant, present, networks.filter(isOf(ctx))))
       throw fail('wallet-not-empty', { holdings: [] })
     await setRetired(tx, ctx.tenant, walletId, { at: now, hasFrozen })
     await addToCounter(tx, { tenant: ctx.tenant, kind: 'managedWallets', period, n: -1 })
@@ -55,13 +56,25 @@ export function restoreMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise
   })
 }
 
-/**
- * Refuses a wallet with a balance as of the latest block, except frozen money: the master in all known tokens of its network, and every child that ever had a
- * transaction up to that block. Returns whether frozen money stays. Money that arrives after the read is a deposit of a retired wallet. Throws `chain-unavailable`
- * while deposits of that block are not booked.
- */
+/** Whether the addresses of the tenant receive money on a network. */
+function isOf({ tenant }: Ctx): (network: Network) => boolean {
+  return ({ isTestnet }) => isTestnet === (tenant.environment === 'test')
+}
+
+/** Refuses a wallet with a balance on its network or another that the deployment has a node for, except frozen money. Returns whether frozen money stays. */
 async function refuseFunded(ctx: Ctx, wallet: MasterWalletRow): Promise<boolean> {
-  const network = requireNetwork(wallet.network)
+  const own = requireNetwork(wallet.network)
+  const others = ctx.chains.configured.filter(isOf(ctx)).filter(({ name }) => name !== own.name)
+  const found = await Promise.all([own, ...others].map((network) => refuseFundedOn(ctx, wallet, network)))
+  return found.includes(true)
+}
+
+/**
+ * Refuses a wallet with a balance as of the latest block of a network, except frozen money: the master in all known tokens, and every child that ever had a transaction
+ * there up to that block. Returns whether frozen money stays. Money that arrives after the read is a deposit of a retired wallet. Throws `chain-unavailable` while
+ * deposits of that block are not booked.
+ */
+async function refuseFundedOn(ctx: Ctx, wallet: MasterWalletRow, network: Network): Promise<boolean> {
   const chain = ctx.chains.on(network)
   const [dust, { number: block }] = await Promise.all([dustOf(network, chain), chain.blocks.head()])
   let hasFrozen = await refuseHoldings(ctx, chain, { dust, block }, [wallet])
@@ -70,7 +83,9 @@ async function refuseFunded(ctx: Ctx, wallet: MasterWalletRow): Promise<boolean>
     throw failChain('chain-unavailable', {}, new Error('deposits of the newest block are not booked yet'))
   let after = 0
   for (;;) {
-    const children = await listUsedChildren(ctx.db, ctx.tenant, wallet.id, { after, limit: addressesPerRead })
+    const children = await listUsedChildren(ctx.db, ctx.tenant, wallet.id, {
+      ...{ network: network.name, after, limit: addressesPerRead },
+    })
     const last = children.at(-1)
     if (last === undefined) return hasFrozen
     if (await refuseHoldings(ctx, chain, { dust, block }, children)) hasFrozen = true
@@ -117,7 +132,8 @@ async function refuseHoldings(
   if (free.length === 0) return holdings.length > 0
   throw fail('wallet-not-empty', {
     holdings: free.slice(0, 10).map(({ wallet: { id: walletId, address }, coin: { symbol, decimals }, raw }) => {
-      return { walletId, address, tokenSymbol: symbol, formattedBalance: formatAmount(raw, decimals) }
+      const formattedBalance = formatAmount(raw, decimals)
+      return { walletId, address, chain: chainNameOf(chain.network), tokenSymbol: symbol, formattedBalance }
     }),
   })
 }
