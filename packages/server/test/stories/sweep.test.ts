@@ -1,8 +1,11 @@
 import { type DevChain, type FaultProxy, fundToken, startChain, startFaultProxy, tokenBalance } from '@purser/devnet'
-import type { Network } from '@purser/protocol'
+import { type Network, requireNetwork } from '@purser/protocol'
 import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { autoSweep } from '../../src/features/wallets/sweep/auto.ts'
 import { sql } from '../../src/platform/db/db.ts'
+import { systemCtx } from '../../src/platform/work/runner.ts'
 import { storeFrozenPlace } from '../frozen-place.ts'
 import { aFamily, childrenOf, ethOf, sweep, sweepTransactions } from '../sweep-stage.ts'
 import { oneNanoUsdPerGas } from '../test-config.ts'
@@ -214,6 +217,26 @@ test('the daily gas budget limits sweeps as it limits settlements', async () => 
     const ids = family.children.map(({ id }) => id)
     expect((await sweep(small, poor, family, { childAddressIds: ids.slice(0, 2) })).status).toBe(202)
     expect((await sweep(small, poor, family)).status).toBe(429)
+  } finally {
+    await small.stop()
+  }
+})
+
+test('an automatic sweep takes the children whose gas fits into half of the day’s budget, and is tried again in an hour', async () => {
+  const small = await aWorld({ chains: [chain], config: { role: 'api', settleNanoUsdPerDayMax: 450_000n } })
+  try {
+    const poor = await small.organisation()
+    const family = await aFamily(small, poor, chain, { count: 5 })
+    const wanted = { token: 'USDC', minAmount: '0.5', everyMinutes: 1 }
+    expect((await small.call(poor.testKey, 'PATCH', family.path, { autoSweep: wanted })).status).toBe(200)
+    const run = () => autoSweep.runOn(systemCtx(small.server.deps), requireNetwork('base-sepolia'))
+    await run()
+    await run()
+    const { list } = await small.call(poor.testKey, 'GET', `${family.path}/sweeps`)
+    expect(list).toMatchObject([{ trigger: 'automatic', childCount: 2, isPartial: true }])
+    const isDue = sql`auto_sweep_due_at < now() + interval '59 minutes'`
+    const due = sql`select count(*) as count from master_wallets where id = ${family.id} and ${isDue}`
+    expect(await small.database.db.one(z.object({ count: z.bigint() }), due)).toEqual({ count: 0n })
   } finally {
     await small.stop()
   }

@@ -1,14 +1,16 @@
-import { requireNetwork } from '@purser/protocol'
+import { type Network, requireNetwork } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
 import { inParallel } from '../../../platform/in-parallel.ts'
 import type { Recurring, RecurringByNetwork } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
+import { gasLeft } from '../../plans/index.ts'
 import { type DueWallet, isAnySweepDue, listDue, markDue } from '../managed/auto-store.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { signSweeps } from './relay.ts'
 import { collectCandidates, storeSweep } from './request.ts'
+import { sweepChildrenMax } from './schema.ts'
 import { markScannedTo } from './store.ts'
-import { requireGasPrice, sweepTerms } from './sweeps.ts'
+import { gasOfEach, requireGasPrice, sweepTerms } from './sweeps.ts'
 import { sweepOnTempo } from './tempo.ts'
 
 type System = Omit<Ctx, 'tenant'>
@@ -16,11 +18,13 @@ type System = Omit<Ctx, 'tenant'>
 const perRunMax = 20
 /** Wallets of a network that are swept at the same time: a scan of one with thousands of children takes long. */
 const atOnce = 4
-/** Delay before a wallet is tried again whose chain or gas budget refused. */
+/** Delay before a wallet is tried again whose sweep failed. */
 const retryMs = 60_000
+/** Delay before a wallet is tried again for whose children the day has no gas left. */
+const budgetMs = 3_600_000
 
 /** Runs the automatic sweeps that are due. Idempotent: a child's token is moved by one authorization at a time. */
-const autoSweep: RecurringByNetwork<Deps> = {
+export const autoSweep: RecurringByNetwork<Deps> = {
   name: 'wallets.auto-sweep',
   everyMs: 5_000,
   networks: ({ chains }) => chains.configured,
@@ -39,7 +43,7 @@ const autoSweep: RecurringByNetwork<Deps> = {
 }
 
 /**
- * Returns after how many milliseconds the wallet is due again: immediately if children remain. Nothing is signed for a suspended organisation;
+ * Returns after how many milliseconds the wallet is due again: immediately if children remain. It takes as many children as the day has gas for. Nothing is signed for a suspended organisation;
  * its wallets are looked at again as often as they would be swept.
  */
 async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
@@ -49,13 +53,23 @@ async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
   await ctx.gasPrices.recentReads([requireNetwork(wallet.network)])
   const terms = sweepTerms(ctx, wallet, wanted, 'automatic')
   requireGasPrice(ctx, terms.network)
-  const candidates = await collectCandidates(ctx, terms)
+  const most = await countAffordable(ctx, terms.network)
+  if (most === 0) return budgetMs
+  const candidates = await collectCandidates(ctx, terms, most)
   if (candidates.funded.length > 0) await storeSweep(ctx, terms, candidates)
   else if (candidates.scannedTo !== undefined) {
     const { scannedTo } = candidates
     await markScannedTo(ctx.db, ctx.tenant, { walletId: wallet.id, token: terms.token.symbol, scannedTo })
   }
   return (candidates.scannedTo ?? 0) > 0 ? 0 : wanted.everyMinutes * 60_000
+}
+
+/** For how many children the day has gas left. Automatic sweeps leave half of the day's budget to payments and to sweeps that somebody requests. */
+async function countAffordable(ctx: Ctx, network: Network): Promise<number> {
+  const each = ctx.gasPrices.costOf(network, gasOfEach(network))
+  const left = (await gasLeft(ctx, network)) - ctx.settleNanoUsdPerDayMax / 2n
+  if (left < each) return 0
+  return each === 0n ? sweepChildrenMax : Math.min(sweepChildrenMax, Number(left / each))
 }
 
 /** Recurring work of sweeps. */

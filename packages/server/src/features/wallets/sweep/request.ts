@@ -205,14 +205,14 @@ export interface Candidates {
   readonly isPartial: boolean
 }
 
-/** The children of a sweep with a sufficient balance on the chain. Throws `chain-unavailable` rather than omit one. */
-export async function collectCandidates(ctx: Ctx, terms: SweepTerms): Promise<Candidates> {
+/** The children of a sweep with a sufficient balance on the chain, at most this many. Throws `chain-unavailable` rather than omit one. */
+export async function collectCandidates(ctx: Ctx, terms: SweepTerms, most = sweepChildrenMax): Promise<Candidates> {
   if (terms.childAddressIds !== undefined) {
     const named = await requireNamed(ctx, terms, terms.childAddressIds)
     return { funded: await fundedOf(ctx, terms, named), scannedTo: undefined, isPartial: false }
   }
   const first = await findScannedTo(ctx.db, ctx.tenant, terms.wallet.id, terms.token.symbol)
-  return scan(ctx, terms, first)
+  return scan(ctx, terms, { first, most })
 }
 
 async function requireNamed(
@@ -230,12 +230,16 @@ async function requireNamed(
 }
 
 /** Checks children page by page until the sweep is full, the maximum was checked, or no more exist. */
-async function scan(ctx: Ctx, terms: SweepTerms, first: number): Promise<Candidates> {
+async function scan(
+  ctx: Ctx,
+  terms: SweepTerms,
+  { first, most }: { readonly first: number; readonly most: number },
+): Promise<Candidates> {
   const funded: Funded[] = []
   let behind = first
   for (let checked = 0; checked < checkedMax; checked += pageMax) {
     const page = await listChildrenBehind(ctx.db, ctx.tenant, terms.wallet.id, { behind, limit: pageMax })
-    const remaining = sweepChildrenMax - funded.length
+    const remaining = most - funded.length
     const own = await fundedOf(ctx, terms, page)
     funded.push(...own.slice(0, remaining))
     if (own.length > remaining) {
