@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
+import { ShiftedClock } from '../webhooks/clock.ts'
 import { aFakeChain, aTx, type FakeChain } from './fake-chain.ts'
 import { aFollowStage, anAddress, type FollowStage, transfer } from './follow-stage.ts'
 
@@ -117,4 +118,33 @@ test('where no node responds at the deletion, a deposit in the block before it i
   chain.mine([aTx(transfer(stage.usdc, wallet.address, 4n))])
   await follow()
   expect((await stage.rows()).map(({ rawAmount }) => rawAmount)).toEqual(['3'])
+})
+
+test('a pass that takes long confirms a page of deposits, and the next one continues behind it', async () => {
+  const wallet = await stage.wallet()
+  const clock = new ShiftedClock()
+  const pages: number[] = []
+  const follow = await stage.follower([chain.node()], {
+    clock,
+    wrap: (reads) => ({
+      ...reads,
+      async confirmTransfers(claims) {
+        if (claims.length === 0) return []
+        pages.push(claims.length)
+        clock.forward(20_000)
+        return pages.length === 1 ? claims.map(() => 'undecided') : reads.confirmTransfers(claims)
+      },
+    }),
+  })
+  await follow()
+  chain.mine([aTx(...Array.from({ length: 250 }, () => transfer(stage.usdc, wallet.address, 1n)))])
+  chain.mineMany(2)
+  const countConfirmed = async () => (await stage.rows()).filter(({ status }) => status === 'confirmed').length
+  const confirmed: number[] = []
+  for (let pass = 0; pass < 4; pass += 1) {
+    await follow()
+    confirmed.push(await countConfirmed())
+  }
+  expect(pages).toEqual([100, 100, 50, 100])
+  expect(confirmed).toEqual([0, 100, 150, 250])
 })

@@ -17,20 +17,33 @@ type Deps = PlatformDeps & ScreeningPort
 type ConfirmDeps = Deps & { readonly reads: Pick<ConfirmedReads, 'confirmTransfers'> }
 
 const rowsMost = 100
+/** How long one turn begins further pages of rows: where receipts are long, a page takes up to 80 seconds. */
+const turnMsMax = 10_000
+
+/** The row behind which a turn begins. */
+export type ConfirmedTo = Pick<TransactionRow, 'blockNumber' | 'id'>
+const beginning: ConfirmedTo = { blockNumber: -1n, id: 'wtx_' }
 
 /**
  * Confirms final rows: those in blocks up to the given one. A majority of the nodes must have each transfer in the block in which it was
  * read. If a majority has the block without the transfer, a node invented it, and the row is withdrawn; any other row waits. Its status and
- * its event commit together, and a row with an event never gets another.
+ * its event commit together, and a row with an event never gets another. Returns where the next turn continues, if this one ended before the last row.
  */
-export async function confirmUpTo(deps: ConfirmDeps, lease: Lease, network: Network, upTo: bigint): Promise<void> {
-  let after: Pick<TransactionRow, 'blockNumber' | 'id'> = { blockNumber: -1n, id: 'wtx_' }
+export async function confirmUpTo(
+  deps: ConfirmDeps,
+  lease: Lease,
+  network: Network,
+  { upTo, from = beginning }: { readonly upTo: bigint; readonly from?: ConfirmedTo | undefined },
+): Promise<ConfirmedTo | undefined> {
+  const nowMs = (): number => deps.clock.now().getTime()
+  const untilMs = nowMs() + turnMsMax
+  let after = from
   for (;;) {
     const rows = await listPending(deps.db, network.name, { upTo, after, limit: rowsMost })
+    if (rows.length > 0) await confirmRows(deps, lease, rows)
     const last = rows.at(-1)
-    if (last === undefined) return
-    await confirmRows(deps, lease, rows)
-    if (rows.length < rowsMost) return
+    if (last === undefined || rows.length < rowsMost) return undefined
+    if (nowMs() >= untilMs) return last
     after = last
   }
 }

@@ -11,7 +11,7 @@ import { fail } from '../../../chain/errors.ts'
 import type { ScreeningPort } from '../../../partners/screening/port.ts'
 import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
 import { isVirtual } from './booking.ts'
-import { confirmUpTo, withdrawDenied } from './confirm.ts'
+import { type ConfirmedTo, confirmUpTo, withdrawDenied } from './confirm.ts'
 import { findCursor, type Lease, listScannedBlocks, type ScannedBlock } from './cursor-store.ts'
 import { contradicts, rewind } from './fork.ts'
 import { type BalanceReads, recordOpenings } from './opening.ts'
@@ -56,13 +56,14 @@ interface ScanPosition {
 
 /**
  * Returns a function that follows the network to its head: reads new blocks, rewinds on a reorganization, confirms final rows, and reads older
- * blocks for the second time. Every step commits by itself, and only the size of ranges is kept in memory: it may be called again after any failure. Throws
+ * blocks for the second time. Every step commits by itself, and only the size of ranges and the place of confirmations are kept in memory: it may be called again after any failure. Throws
  * `LeadLost` if another process leads.
  */
 export function createFollower(following: Following): () => Promise<void> {
   const size: SizeState = { now: firstSize }
   const checking: Checking = { now: firstSize, failures: 0, pause: 0 }
   let isOpened = false
+  let confirmedTo: ConfirmedTo | undefined
   /** Hash of the head of the last pass. */
   let lastHead: string | undefined
   return async () => {
@@ -78,20 +79,27 @@ export function createFollower(following: Following): () => Promise<void> {
     lag.set(Number(head.number - place.scanned))
     const reached = await readNew(following, { place, head, size })
     lag.set(Number(head.number - reached.scanned))
-    await confirm(following, reached.scanned)
+    confirmedTo = await confirm(following, { reached: reached.scanned, from: confirmedTo })
     await check(following, { place: reached, head, checking })
   }
 }
 
-/** Confirms pending rows in blocks that were read and are deep enough. Nodes are queried only if rows are pending. */
-async function confirm({ deps, network, reads, lease }: Following, reached: bigint): Promise<void> {
+/**
+ * Confirms pending rows in blocks that were read and are deep enough. Nodes are queried only if rows are pending. Returns where the next pass continues,
+ * if rows are left.
+ */
+async function confirm(
+  { deps, network, reads, lease }: Following,
+  { reached, from }: { readonly reached: bigint; readonly from: ConfirmedTo | undefined },
+): Promise<ConfirmedTo | undefined> {
   const oldestPending = await findOldestPending(deps.db, network.name)
-  if (oldestPending === undefined) return
+  if (oldestPending === undefined) return undefined
   const final = await reads.finalBlock()
   if (final === undefined)
     deps.log.warn({ network: network.name }, 'too few nodes agree on a block at the confirmation depth; deposits wait')
   else if (final >= oldestPending)
-    await confirmUpTo({ ...deps, reads }, lease, network, final < reached ? final : reached)
+    return confirmUpTo({ ...deps, reads }, lease, network, { upTo: final < reached ? final : reached, from })
+  return undefined
 }
 
 /** Where reading continues: on a network that was never read, a window before its head; after a reorganization, at the fork. */
