@@ -94,10 +94,11 @@ export interface TempoTransactionId {
   readonly validBefore: bigint
 }
 
-/** The transfers of a token with a memo to a recipient that a transaction made. */
+/** The transfers of a token with a memo to a recipient that a transaction made, of one payer or of any. */
 export interface MemoTransfers {
   readonly hash: Hex
   readonly token: Address
+  readonly payer: Address | undefined
   readonly recipient: Address
 }
 

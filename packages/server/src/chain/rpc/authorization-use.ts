@@ -1,20 +1,11 @@
-import {
-  type Address,
-  bytesToHex,
-  type Hex,
-  keccak256,
-  type Network,
-  sameAddress,
-  topics,
-  utf8,
-} from '@purser/protocol'
+import { bytesToHex, type Hex, keccak256, type Network, sameAddress, topics, utf8 } from '@purser/protocol'
 import type { Clock } from '../../platform/clock.ts'
 import { isProblem } from '../../platform/errors.ts'
 import type { Log, Receipt } from '../port.ts'
 import type { AuthorizationId, AuthorizationUse, QuorumReads } from '../quorum-port.ts'
 import { createLogReader, type LogRange, type LogReader, searchRange } from './logs.ts'
 import type { Decision, Quorum } from './quorum.ts'
-import { readHex, readReceipt } from './read.ts'
+import { accountTopic, readHex, readReceipt } from './read.ts'
 import type { Rpc } from './rpc.ts'
 
 type Id = Omit<AuthorizationId, 'validBefore'>
@@ -73,7 +64,7 @@ async function searchEach(
 async function findReceipt(rpc: Rpc, logs: LogReader, id: Id, range: LogRange): Promise<Receipt | undefined> {
   const filter = {
     address: id.token,
-    topics: [[topics.authorizationUsed, canceledTopic], topicOf(id.authorizer), id.nonce],
+    topics: [[topics.authorizationUsed, canceledTopic], accountTopic(id.authorizer), id.nonce],
   }
   for await (const [log] of logs.newestFirst(rpc, filter, range)) {
     if (log === undefined) continue
@@ -97,9 +88,5 @@ function outcomeIn({ logs }: Receipt, id: Id): 'used' | 'canceled' | undefined {
 
 function isOf({ address, topics: [event, authorizer, nonce] }: Log, id: Id, topic: Hex): boolean {
   if (!sameAddress(address, id.token) || event !== topic) return false
-  return authorizer?.toLowerCase() === topicOf(id.authorizer) && nonce?.toLowerCase() === id.nonce.toLowerCase()
-}
-
-function topicOf(account: Address): Hex {
-  return `0x${account.slice(2).toLowerCase().padStart(64, '0')}`
+  return authorizer?.toLowerCase() === accountTopic(id.authorizer) && nonce?.toLowerCase() === id.nonce.toLowerCase()
 }

@@ -162,6 +162,25 @@ test('a receipt that a node does not return because of its length leaves only it
   expect(await among(2).confirmReceipts(receipts), 'the others decide').toEqual(['yes', 'yes'])
 })
 
+test('the transfers of one payer in a transaction are read, and a node that returns more than half a MiB of them has no vote', async () => {
+  const { id, payer, use } = await aUse()
+  const transactionHash = await use()
+  const topicOf = (account: Address): Hex => `0x${account.slice(2).toLowerCase().padStart(64, '0')}`
+  const memo: Hex = `0x${'1'.repeat(64)}`
+  const log = { address: id.token, topics: [topics.transferWithMemo, topicOf(payer), topicOf(payTo), memo], data: memo }
+  let count = 1
+  const filters: unknown[] = []
+  liar.lie('eth_getLogs', ({ params }) => {
+    filters.push(Object(params[0]).topics)
+    return { result: Array.from({ length: count }, () => ({ ...log, transactionHash })) }
+  })
+  const wanted = { hash: transactionHash, token: id.token, payer, recipient: payTo }
+  expect(await among(0).memoTransfers(wanted)).toEqual([expect.objectContaining({ topics: log.topics })])
+  expect(filters).toEqual([[topics.transferWithMemo, topicOf(payer), topicOf(payTo)]])
+  count = 2_000
+  expect(await among(0).memoTransfers(wanted)).toBe('undecided')
+})
+
 test('a receipt that is not deep enough is undecided, however high a head a node reports', async () => {
   const receipt = await receiptOf(await (await aUse()).use())
   liar.lie('eth_getBlockByNumber', async ({ params, truth }) =>

@@ -1,4 +1,4 @@
-import { type Hex, isAddress, isHex } from '@purser/protocol'
+import { type Address, type Hex, isAddress, isHex } from '@purser/protocol'
 import { fail } from '../errors.ts'
 import type { Head, Log, Receipt } from '../port.ts'
 import { isRecord, type RpcResponse } from './rpc.ts'
@@ -87,6 +87,11 @@ export function readLog(value: unknown): Log {
     throw invalidShape('log')
   const topics = value.topics.map((topic) => readHex(topic, 'log topic'))
   return { address: value.address, topics, data: readHex(value.data, 'log data') }
+}
+
+/** An account as a topic of a log. */
+export function accountTopic(account: Address): Hex {
+  return `0x${account.slice(2).toLowerCase().padStart(64, '0')}`
 }
 
 /** A JSON-RPC quantity: `0x` and hexadecimal digits. */

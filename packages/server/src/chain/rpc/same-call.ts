@@ -15,7 +15,7 @@ import type { SentCall } from '../lanes/port.ts'
 import type { QuorumReads, SentCallId } from '../quorum-port.ts'
 import { createLogReader, type LogRange, type LogReader, searchRange } from './logs.ts'
 import type { Decision, Quorum } from './quorum.ts'
-import { quantity, readHex, readQuantity, resultOf } from './read.ts'
+import { accountTopic, quantity, readHex, readQuantity, resultOf } from './read.ts'
 import { isRecord, type Rpc } from './rpc.ts'
 
 interface Search {
@@ -82,7 +82,7 @@ async function findCandidates(
       throw error
     }),
   )
-  const filter = { topics: [[topics.transfer, approvalTopic], topicOf(call.sender)] }
+  const filter = { topics: [[topics.transfer, approvalTopic], accountTopic(call.sender)] }
   for await (const piece of logs.newestFirst(rpc, filter, range))
     for (const log of piece) {
       const hash = readHex(log.transactionHash, 'log')
@@ -144,8 +144,4 @@ function isCall(made: unknown, { to, data, value }: SentCall): boolean {
 function isRecipient(made: unknown, to: Address | null): boolean {
   if (to === null) return made === null
   return typeof made === 'string' && sameAddress(made as Address, to)
-}
-
-function topicOf(account: Address): Hex {
-  return `0x${account.slice(2).toLowerCase().padStart(64, '0')}`
 }

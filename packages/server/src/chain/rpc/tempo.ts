@@ -1,7 +1,7 @@
 import { type Network, topics } from '@purser/protocol'
 import type { MemoTransfers, QuorumReads, TempoTransactionId } from '../quorum-port.ts'
 import type { Quorum } from './quorum.ts'
-import { readHead, readLog, readReceipt, resultOf } from './read.ts'
+import { accountTopic, readHead, readLog, readReceipt, resultOf } from './read.ts'
 import { verdictOf } from './receipts.ts'
 import { isRecord, type Rpc } from './rpc.ts'
 
@@ -42,24 +42,24 @@ export function createTempoReads(
 }
 
 /**
- * One node's vote: the logs as text. No vote while the block is not deep enough, and none without logs while the block is new, since a node may return a block before
+ * One node's vote: the logs as text. No vote where the block has more than half a MiB of them, while the block is not deep enough, and none without logs while the block is new, since a node may return a block before
  * its logs.
  */
 async function memoTransfersAt(
   rpc: Rpc,
   network: Network,
-  { hash, token, recipient }: MemoTransfers,
+  { hash, token, payer, recipient }: MemoTransfers,
 ): Promise<string | undefined> {
   const sent = await rpc.result('eth_getTransactionByHash', [hash])
   if (!isRecord(sent) || typeof sent.blockNumber !== 'string' || typeof sent.blockHash !== 'string') return undefined
   const { blockHash, blockNumber } = sent
-  const to = `0x${recipient.slice(2).toLowerCase().padStart(64, '0')}`
-  const filter = { blockHash, address: [token], topics: [topics.transferWithMemo, null, to] }
-  const [latest, block, logs] = await rpc.batch([
+  const from = payer === undefined ? null : accountTopic(payer)
+  const filter = { blockHash, address: [token], topics: [topics.transferWithMemo, from, accountTopic(recipient)] }
+  const [latest, block] = await rpc.batch([
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     { method: 'eth_getBlockByNumber', params: [blockNumber, false] },
-    { method: 'eth_getLogs', params: [filter] },
   ])
+  const [logs] = await rpc.batch([{ method: 'eth_getLogs', params: [filter], length: 'short' }])
   const found = resultOf(logs)
   const canonical = resultOf(block)
   if (!isRecord(canonical) || canonical.hash !== blockHash || !Array.isArray(found)) return undefined

@@ -2,7 +2,7 @@ import { type Hex, type Network, topics } from '@purser/protocol'
 import type { ConfirmedReads, TransferClaim, TransferReceipt } from '../block-port.ts'
 import { lower, readBlock, readLogs, readReceipt, readTransfer } from '../read-blocks.ts'
 import type { Decision, Quorum } from './quorum.ts'
-import { quantity, resultOf } from './read.ts'
+import { accountTopic, quantity, resultOf } from './read.ts'
 import { verdictOf } from './receipts.ts'
 import { isRecord, type Rpc, type RpcCall, type RpcResponse } from './rpc.ts'
 
@@ -94,10 +94,9 @@ async function shownByLogs(rpc: Rpc, claims: readonly TransferClaim[]): Promise<
 }
 
 function transfersCall({ blockHash, token, to }: TransferClaim): RpcCall {
-  const recipient = `0x${to.slice(2).toLowerCase().padStart(64, '0')}`
   return {
     method: 'eth_getLogs',
-    params: [{ blockHash, address: [token], topics: [topics.transfer, null, recipient] }],
+    params: [{ blockHash, address: [token], topics: [topics.transfer, null, accountTopic(to)] }],
   }
 }
 

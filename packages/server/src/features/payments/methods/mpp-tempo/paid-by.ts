@@ -64,7 +64,8 @@ async function finalReceipt(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promi
 async function longReceipt(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
   const { network, owed } = purchase
   const chain = ctx.chains.on(network)
-  const logs = await chain.memoTransfers({ hash, token: owed.token, recipient: owed.recipient })
+  const { token, payer, recipient } = owed
+  const logs = await chain.memoTransfers({ hash, token, payer, recipient })
   if (logs === 'undecided') return undefined
   const transfers = transfersIn(purchase, { transactionHash: hash, logs })
   if (!transfers.some(({ refusal }) => refusal === undefined)) throw refusalOfAll(transfers)
