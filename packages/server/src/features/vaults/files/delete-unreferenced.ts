@@ -3,10 +3,9 @@ import { instantOf } from '../../../platform/clock.ts'
 import { deletionsMax } from '../../../platform/db/delete-expired.ts'
 import { type Recurring, retryDelayMs } from '../../../platform/job.ts'
 import type { Deps } from '../ports.ts'
+import { uploadMsMax } from './reserve.ts'
 import { forgetDeletions, listDeletions, postponeDeletion, queueStaleUploads, type WaitingDeletion } from './store.ts'
 
-/** Most milliseconds of an upload. A longer one is abandoned and reports it at its end. */
-const uploadMsMax = 3_600_000
 const batchMax = 200
 /** Deletions of the storage at once: one takes 10 to 50 ms, and an account may delete 200 files a second. */
 const atOnce = 10

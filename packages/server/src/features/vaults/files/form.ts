@@ -1,10 +1,9 @@
-import { finished, type Readable } from 'node:stream'
-import { Dicer } from '@fastify/busboy'
-import { z } from 'zod'
+import { finished, type Readable, Transform } from 'node:stream'
 import { failPlatform, Problem } from '../../../platform/errors.ts'
 import type { StreamRequest } from '../../../platform/operation.ts'
 import { type ClaimedDigest, readContentDigest } from './digest.ts'
 import { fail } from './errors.ts'
+import { createFormParser, type PartHeader } from './form-parser.ts'
 
 /** The one file of a form while it is received; `claimed` are the digests of its own part. */
 export interface FormFile {
@@ -14,66 +13,62 @@ export interface FormFile {
   readonly content: Readable
 }
 
-const partHeadersMax = 16
 const boundaryPattern = /^multipart\/form-data[ \t]*;(?:.*;)?[ \t]*boundary=(?:"([^"\r\n]{1,70})"|([^\s";,]{1,70}))/i
 
 /**
- * Reads a form with the one field `file`, and returns the result of `take` once the form has ended properly: until then nothing
- * that was taken counts. On any fault it also waits for `take` to end, so that its work is undone. Source: RFC 7578.
+ * Reads a form with the one field `file`, and returns the result of `take`. The content that `take` reads ends when the whole body has arrived and
+ * is a complete form. On any fault this also waits for `take` to end, so that its work is undone.
  */
 export async function readForm<T>(request: StreamRequest, take: (file: FormFile) => Promise<T>): Promise<T> {
   const { stream } = request
   if (stream === undefined) throw new Error('the body was not given as a stream')
-  const form = new Dicer({ boundary: boundaryOf(request), maxHeaderPairs: partHeadersMax })
   const ended = Promise.withResolvers<void>()
-  let content: Readable | undefined
   let taken: Promise<T> | undefined
-  form.on('part', (part) => {
-    part.on('error', ignore)
-    part.on('header', (header) => {
-      try {
-        const file = readPart(header)
-        if (taken !== undefined) throw faultOf('/file', 'must be one file')
-        content = part
-        taken = take({ ...file, content: part })
-        taken.catch(ended.reject)
-      } catch (fault) {
-        part.resume()
-        ended.reject(fault)
-      }
-    })
+  const form = createFormParser(boundaryOf(request), {
+    onPart(header) {
+      const file = readPart(header)
+      if (taken !== undefined) throw faultOf('/file', 'must be one file')
+      taken = take({ ...file, content })
+      taken.catch(ended.reject)
+    },
+    onContent: (piece) => content.push(piece),
+    malformed: () => fail('malformed-multipart'),
+  })
+  const refuse = (fault: Error): void => {
+    ended.reject(fault)
+    content.destroy(fault)
+  }
+  const parse = (step: () => void, done: () => void): void => {
+    try {
+      step()
+      done()
+    } catch (fault) {
+      refuse(fault instanceof Error ? fault : new Error('a value that is not an Error was thrown', { cause: fault }))
+    }
+  }
+  const content: Transform = new Transform({
+    transform: (chunk, _encoding, done) => parse(() => form.take(chunk), done),
+    flush: (done) =>
+      parse(() => {
+        form.end()
+        if (taken === undefined) throw faultOf('/file', 'is missing')
+      }, done),
+  })
+  content.on('error', ignore).on('end', ended.resolve)
+  finished(stream, { writable: false }, (cause) => {
+    if (cause) refuse(asProblem(cause))
   })
   try {
-    void whenRead(stream, form).then(ended.resolve, ended.reject)
+    stream.pipe(content)
     await ended.promise
-    if (taken === undefined) throw faultOf('/file', 'is missing')
+    if (taken === undefined) throw new Error('a form ended without its file')
     return await taken
   } catch (fault) {
-    stream.unpipe(form)
-    content?.destroy(new Error('the form was refused or interrupted'))
+    stream.unpipe(content)
+    content.destroy()
     await taken?.catch(ignore)
     throw fault
   }
-}
-
-/**
- * Resolves when both the request's body and its form have ended; the form's last delimiter may be missing. The form ends first
- * and its pipe then stops, so the rest of the body is read and discarded.
- */
-async function whenRead(stream: Readable, form: Dicer): Promise<void> {
-  stream.pipe(form)
-  const formEnd = new Promise<void>((resolve, reject) => {
-    form.on('error', (cause) => reject(fail('malformed-multipart', {}, cause)))
-    form.on('finish', () => {
-      stream.resume()
-      resolve()
-    })
-  })
-  const streamEnd = new Promise<void>((resolve, reject) => {
-    const end = (cause: unknown): void => (cause ? reject(asProblem(cause)) : resolve())
-    finished(stream, { writable: false }, end)
-  })
-  await Promise.all([formEnd, streamEnd])
 }
 
 const bytesReadAfterRefusalMax = 64 * 2 ** 20
@@ -112,18 +107,15 @@ function boundaryOf({ headers }: StreamRequest): string {
   return boundary
 }
 
-const PartHeader = z.record(z.string(), z.array(z.string()))
-
-function readPart(raw: unknown): Omit<FormFile, 'content'> {
-  const header = PartHeader.parse({ ...Object(raw) })
-  const disposition = utf8Of(header['content-disposition']?.[0] ?? '')
+function readPart(header: PartHeader): Omit<FormFile, 'content'> {
+  const disposition = utf8Of(header.get('content-disposition') ?? '')
   const field = parameterOf(disposition, 'name')
   if (!/^form-data[ \t]*;/i.test(disposition) || field === undefined) throw fail('malformed-multipart')
   if (field !== 'file') throw faultOf(`/${field.slice(0, 128)}`, 'is not a field of this request')
   const read = readFileName(parameterOf(disposition, 'filename'))
   if ('fault' in read) throw faultOf('/file', `must be a file with a name: the name ${read.fault}`)
-  const claimed = readContentDigest(header['content-digest']?.join(', '))
-  return { name: read.name, mimeType: readMimeType(header['content-type']?.[0]), claimed }
+  const claimed = readContentDigest(header.get('content-digest'))
+  return { name: read.name, mimeType: readMimeType(header.get('content-type')), claimed }
 }
 
 /**

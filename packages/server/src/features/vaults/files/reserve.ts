@@ -13,6 +13,9 @@ const stepBytes = 8 * 2 ** 20
 /** Usual size of a form beside its file; a larger form reserves slightly more than its file needs. */
 const formBytesUsual = 4_096
 
+/** Most milliseconds of an upload. A longer one is refused, and the sweep abandons it. */
+export const uploadMsMax = 3_600_000
+
 /** An upload in progress: how much it may store so far, and whether it announced its length. */
 export interface Reservation {
   readonly blobKey: BlobKey
@@ -58,6 +61,18 @@ export async function* withinQuota(
     // The store refuses a file above the file limit with its own error.
     if (size > current && size <= plan.fileBytes)
       current = await grow(ctx, reservation, { current, atLeast: size, wanted: isAnnounced ? size : size + stepBytes })
+    yield chunk
+  }
+}
+
+/** Yields the content of an upload, and stops when more arrives after the longest time of an upload. */
+export async function* inTime(
+  { clock }: Pick<Ctx, 'clock'>,
+  content: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const end = clock.now().getTime() + uploadMsMax
+  for await (const chunk of content) {
+    if (clock.now().getTime() > end) throw failPlatform('request-timeout')
     yield chunk
   }
 }

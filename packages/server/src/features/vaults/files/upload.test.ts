@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { fetch as undiciFetch } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aFileStage, content, type FileStage, mebibyte } from '../../../../test/files/file-stage.ts'
-import { formOf, formType, hangingUpload } from '../../../../test/files/uploads.ts'
+import { boundary, formOf, formType, hangingUpload } from '../../../../test/files/uploads.ts'
 import { countersOf, hourMs } from '../../../../test/stories/vaults-stage.ts'
 import { type Answer, codeOf, countByStatus, type Org } from '../../../../test/world.ts'
 import { sql } from '../../../platform/db/db.ts'
@@ -213,7 +214,26 @@ test('an interrupted upload leaves no file and no count, and the sweep removes w
   expect(await stage.store()).toEqual(before)
 })
 
-test('an upload that takes longer than an hour fails at its end, and nothing is stored', async () => {
+const upTo = (bytes: number, text: string) => text.repeat(Math.ceil(bytes / text.length))
+
+test.each([
+  ['empty parts', upTo(mebibyte, `--${boundary}\r\n`)],
+  ['a preamble', upTo(mebibyte, 'preamble\r\n')],
+  ['fields of a part', `--${boundary}${upTo(mebibyte, '\r\nA: b')}`],
+  ['bytes after its end', `${Buffer.from(formOf({ filename: 'a', content: 'x' }))}${upTo(mebibyte, 'x')}`],
+])('a form of %s without an end is refused while it arrives, and nothing is stored', async (_, endless) => {
+  const { org, vaultId, state } = await stage.aVault()
+  const sent = Buffer.from(endless)
+  const body = new Uint8Array(8 * mebibyte)
+  body.set(sent)
+  const socket = await hangingUpload(stage.world.base, { key: org.testKey, vaultId, body }, sent.length)
+  const [response] = await once(socket, 'data')
+  socket.destroy()
+  expect(String(response)).toMatch(/^HTTP\/1\.1 400 .*malformed-multipart/s)
+  expect(await state()).toMatchObject({ files: [], eventCount: 1 })
+})
+
+test('an upload that takes longer than an hour fails when more of it arrives, and nothing is stored', async () => {
   const { org, vaultId, state } = await stage.aVault()
   await stage.sweep()
   const before = await stage.store()
@@ -224,7 +244,7 @@ test('an upload that takes longer than an hour fails at its end, and nothing is 
   await stage.sweep()
   expect(await stage.store()).toEqual(before)
   const answered = new Promise<string>((resolve) => socket.once('data', (data) => resolve(String(data))))
-  socket.write(body.subarray(50_000))
+  socket.write(body.subarray(50_000, 60_000))
   expect(await answered).toMatch(/^HTTP\/1\.1 408 .*request-timeout/s)
   socket.destroy()
   expect(await state()).toMatchObject({ files: [] })

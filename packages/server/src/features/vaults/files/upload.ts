@@ -17,12 +17,10 @@ import { lockWritable } from '../vault.ts'
 import { type ClaimedDigest, checkOf, readContentDigest, watched } from './digest.ts'
 import { fail } from './errors.ts'
 import { type FormFile, readForm, readResponse } from './form.ts'
+import { formBytesMax } from './form-parser.ts'
 import { fileUrl } from './link.ts'
-import { type Reservation, reserve, withinQuota } from './reserve.ts'
+import { inTime, type Reservation, reserve, withinQuota } from './reserve.ts'
 import { findFileById, forgetDeletions, insertFile, queueDeletion, type StoredFile, takeUpload } from './store.ts'
-
-/** Most bytes of a form beside its file: delimiters and headers. */
-const formBytesMax = 65_536
 
 /**
  * Streams a file into a vault, never whole in memory. Refuses before it reads a byte, where it can. The blob's
@@ -94,7 +92,7 @@ async function receive(
   const { ofPart, ...received } = await readForm(request, async ({ content, claimed: ofItself, ...file }) => {
     const ofPart = checkOf(ofItself)
     const isChecked = ofItself.length + claimed.length > 0
-    const read = freed(isChecked ? watched(content, [ofPart, ofFile]) : content)
+    const read = inTime(ctx, freed(isChecked ? watched(content, [ofPart, ofFile]) : content))
     const as = { key: reservation.blobKey, bytesMax: reservation.plan.fileBytes, owner: shareOwnerOf(ctx) }
     const blob = await ctx.blobs.put(withinQuota(ctx, reservation, read), as)
     return { file, blob, ofPart }
@@ -159,7 +157,7 @@ export async function readRepeat(ctx: Ctx, request: StreamRequest): Promise<Uint
     return await readForm(request, async ({ name, mimeType, content }) => {
       const hash = createHash('sha256')
       let size = 0
-      for await (const chunk of freed(content)) {
+      for await (const chunk of inTime(ctx, freed(content))) {
         size += chunk.byteLength
         if (size > plan.fileBytes) throw tooLarge(ctx, plan)
         hash.update(chunk)
