@@ -1,6 +1,9 @@
+import { once } from 'node:events'
 import { createServer } from 'node:http'
+import net from 'node:net'
+import { Readable } from 'node:stream'
 import { composeApiKey } from '@purser/protocol'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { tools } from '../src/generated/tools.ts'
 import { mcpHttpServer } from '../src/http/http-server.ts'
 import { messageBytesMax, readBody, shapeOf } from '../src/http/message.ts'
@@ -10,21 +13,24 @@ import { listening } from './stage.ts'
 const keys = [0, 1, 2].map((byte) => composeApiKey('test', new Uint8Array(32).fill(byte)))
 const owners = new Map(keys.map((key, at) => [`Bearer ${key}`, at === 2 ? 'other' : 'one']))
 
-/** The server at a time that a test sets, before a service that counts its calls. */
-async function aServer() {
+/** The server at a time that a test sets, before a service that counts its calls, or that never responds. */
+async function aServer({ isSilent = false } = {}) {
   const state = { now: 0, calls: 0 }
   const service = createServer((req, res) => {
+    if (isSilent) return
     if (!req.url?.endsWith('/organisations/current')) state.calls += 1
     const owner = owners.get(req.headers.authorization ?? '') ?? ''
     res.writeHead(200, { 'content-type': 'application/json', 'x-service-organisation': owner }).end('{}')
   })
-  const { port } = await listening(service)
+  const { port: servicePort } = await listening(service)
   const options = {
-    baseUrl: `http://127.0.0.1:${port}`,
+    baseUrl: `http://127.0.0.1:${servicePort}`,
     serverOf: (deps, waitingOf) => mcpServer({ ...deps, tools, version: '0.1.0' }, waitingOf),
     onError: () => undefined,
   } satisfies Parameters<typeof mcpHttpServer>[0]
-  const url = `http://127.0.0.1:${(await listening(mcpHttpServer(options, { hosts: [], now: () => state.now }))).port}/mcp`
+  const server = mcpHttpServer(options, { hosts: [], now: () => state.now })
+  const { port } = await listening(server)
+  const url = `http://127.0.0.1:${port}/mcp`
   const post = (key: string | undefined, message: unknown) =>
     fetch(url, {
       method: 'POST',
@@ -35,7 +41,7 @@ async function aServer() {
       },
       body: typeof message === 'string' ? message : JSON.stringify(message),
     })
-  return { state, post }
+  return { state, server, port, post }
 }
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
@@ -110,16 +116,50 @@ test.each([
   expect(shapeOf(Buffer.from(text))).toEqual(shape)
 })
 
-test('a body in pieces is read whole, up to the largest message, and one in thousands of tiny chunks is refused', async () => {
+test('a body in pieces is read whole, up to the largest message', async () => {
   async function* pieces(count: number, piece: string) {
     for (let index = 0; index < count; index += 1) yield Buffer.from(piece)
   }
+  const read = (count: number, piece: string) => readBody(Readable.from(pieces(count, piece), { objectMode: false }))
   const half = 'a'.repeat(messageBytesMax / 2)
-  const bodies = await Promise.all(
-    [pieces(0, ''), pieces(1_000, 'a'), pieces(10_000, 'a'.repeat(64)), pieces(2, half)].map(readBody),
-  )
+  const bodies = await Promise.all([read(0, ''), read(1_000, 'a'), read(10_000, 'a'.repeat(64)), read(2, half)])
   expect(bodies.map(({ length }) => length)).toEqual([0, 1_000, 640_000, messageBytesMax])
   expect(String(bodies[1])).toBe('a'.repeat(1_000))
-  expect(await readBody(pieces(3, half))).toBe('too-large')
-  expect(await readBody(pieces(1_001, 'a'))).toBe('too-many-chunks')
+  expect(await read(3, half)).toBe('too-large')
+})
+
+/** Sends a message in chunks of one byte. */
+function sendInBytes(port: number, text: string): net.Socket {
+  const socket = net.connect(port, '127.0.0.1').on('error', () => undefined)
+  onTestFinished(() => void socket.destroy())
+  const fields = [
+    'host: localhost',
+    `authorization: Bearer ${keys[0]}`,
+    'content-type: application/json',
+    'accept: application/json, text/event-stream',
+    'transfer-encoding: chunked',
+  ]
+  const chunks = [...text].map((character) => `1\r\n${character}\r\n`)
+  socket.write(`POST /mcp HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n${chunks.join('')}0\r\n\r\n`)
+  return socket
+}
+
+test('a message in thousands of tiny chunks is refused, and one in a thousand is served', async () => {
+  const { port } = await aServer()
+  const text = JSON.stringify(ping)
+  const send = async (length: number): Promise<string> => {
+    const [response] = await once(sendInBytes(port, text.padEnd(length)), 'data')
+    return String(response)
+  }
+  expect(await send(1_000)).toMatch(/^HTTP\/1\.1 200 /)
+  for (const length of [1_001, 9_000]) expect(await send(length)).toMatch(/^HTTP\/1\.1 400 .*in larger chunks/s)
+})
+
+test('tiny chunks of a caller that is not known yet are not kept', async () => {
+  const { server, port } = await aServer({ isSilent: true })
+  const begun = once(server, 'request')
+  sendInBytes(port, ' '.repeat(9_000))
+  const [request] = await begun
+  await expect.poll(() => request.complete).toBe(true)
+  expect(request.readableLength).toBeLessThanOrEqual(1_000)
 })

@@ -58,24 +58,52 @@ async function* parts(
 const joinedBytes = 16_384
 const joinedMs = 1_000
 
-/** Joins small chunks, such as lines: each chunk costs the service as much as a thousand bytes. A slow source's chunk waits for the next one at most. */
+/** Joins small chunks, such as lines: each chunk costs the service as much as a thousand bytes. A chunk of a slow source leaves within a second. */
 async function* joined(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const source = chunks[Symbol.asyncIterator]()
   let waiting: Uint8Array<ArrayBuffer>[] = []
   let bytes = 0
-  let since = 0
+  let sendAt = 0
   const take = async (): Promise<Uint8Array> => {
     const all = new Uint8Array(await new Blob(waiting).arrayBuffer())
     waiting = []
     bytes = 0
     return all
   }
-  for await (const chunk of chunks) {
-    if (bytes === 0) since = Date.now()
-    waiting.push(new Uint8Array(chunk))
-    bytes += chunk.length
-    if (bytes >= joinedBytes || Date.now() - since >= joinedMs) yield await take()
+  let isDone = false
+  try {
+    while (!isDone) {
+      const next = source.next()
+      if (bytes > 0 && (Date.now() >= sendAt || (await isLate(next, sendAt - Date.now())))) yield await take()
+      const { done, value } = await next
+      isDone = done === true
+      if (done === true) continue
+      if (bytes === 0) sendAt = Date.now() + joinedMs
+      waiting.push(new Uint8Array(value))
+      bytes += value.length
+      if (bytes >= joinedBytes) yield await take()
+    }
+    if (bytes > 0) yield await take()
+  } finally {
+    if (!isDone) source.return?.().catch(() => {})
   }
-  if (bytes > 0) yield await take()
+}
+
+/** Returns whether a promise is still pending after that time. */
+async function isLate(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(true), ms)
+  })
+  const settled = promise.then(
+    () => false,
+    () => false,
+  )
+  try {
+    return await Promise.race([settled, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** Some engines cannot iterate over a stream. */

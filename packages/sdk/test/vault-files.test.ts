@@ -119,6 +119,25 @@ test('a stream leaves while it is still being made', async () => {
   expect(await clientOf(url).vaults.files.add('vlt_1', slowly())).toEqual({ id: 'fil_1' })
 })
 
+test('a small piece of a slow source leaves without the next one', async () => {
+  const arrived = Promise.withResolvers<void>()
+  const url = await serve(async (req, res) => {
+    let received = ''
+    for await (const chunk of req) {
+      received += chunk
+      if (received.includes('a line')) arrived.resolve()
+    }
+    json(res, 201, { id: 'fil_1', name: received.match(/line/g)?.length })
+  })
+  async function* slowly() {
+    yield new TextEncoder().encode('a line\n')
+    // The next line is written when the first one has arrived.
+    await arrived.promise
+    yield new TextEncoder().encode('another line\n')
+  }
+  expect(await clientOf(url).vaults.files.add('vlt_1', slowly())).toMatchObject({ name: 2 })
+})
+
 test('a fast source waits for a slow server', async () => {
   let made = 0
   let advance: () => void = () => {}

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { hostHeaderValidation, originValidation } from '@modelcontextprotocol/node'
 import { addressBlock } from '@purser/protocol'
 import { type HandlerOptions, openCallers, type Refused, type RequestMessage } from './callers.ts'
-import { bodyBytesOf, messageBytesMax, readBody, shapeOf } from './message.ts'
+import { bodyBytesOf, CountedRequest, messageBytesMax, readBody, shapeOf } from './message.ts'
 import { messageRates } from './message-rates.ts'
 
 /** The path of the one endpoint. */
@@ -60,7 +60,7 @@ export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Se
   const names = [...loopback, ...hosts]
   const isHost = hostHeaderValidation(names)
   const isOrigin = originValidation(names)
-  const respond = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+  const respond = async (req: CountedRequest, res: ServerResponse): Promise<void> => {
     if (!isHost(req, res) || !isOrigin(req, res)) return
     if (!isRequest(req) || req.url.split('?', 1)[0] !== endpoint)
       return refuse(res, { status: 404, code: -32_601, message: `Use ${endpoint}.` })
@@ -96,7 +96,8 @@ export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Se
     const { method, url, headers } = req
     await caller.handle({ method, url, headers, [Symbol.asyncIterator]: () => piecesOf(body) }, res)
   }
-  const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (req, res) => {
+  const limits = { IncomingMessage: CountedRequest, headersTimeout: 10_000, requestTimeout: 30_000 }
+  const server = createServer(limits, (req, res) => {
     if (!pending.begin(req, res)) return
     respond(req, res).catch((error: unknown) => {
       options.onError(error instanceof Error ? error : new Error('a value that is not an Error was thrown'))

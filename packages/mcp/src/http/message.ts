@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http'
-import { collectBytes } from '@purser/protocol'
+import { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import { collectBytes, countChunks } from '@purser/protocol'
 
 /** The largest message, in bytes: a vault takes a document of that size. */
 export const messageBytesMax = 1_048_576
@@ -21,15 +22,50 @@ export function bodyBytesOf({ headers }: Pick<IncomingMessage, 'headers'>): numb
 /** Most chunks of a body with fewer than 64 bytes on average: the parser takes three microseconds for each. */
 const tinyChunksMax = 1_000
 
-/** Reads the body of a request, or returns why it is refused. */
-export async function readBody(request: AsyncIterable<Buffer>): Promise<Buffer | 'too-large' | 'too-many-chunks'> {
-  const collected = collectBytes({ bytesMax: messageBytesMax, tinyChunksMax })
-  for await (const chunk of request) {
-    const taken = collected.take(chunk)
-    if (taken !== 'taken') return taken
+/**
+ * A request that receives nothing more of a body with too many tiny chunks. The parser reports each chunk as a buffer of its own, also before anything
+ * reads the body, and a reader may receive many of them as one, so the count is here.
+ */
+export class CountedRequest extends IncomingMessage {
+  readonly #chunks = countChunks(tinyChunksMax)
+  readonly #exceeded = Promise.withResolvers<'too-many-chunks'>()
+  #isExceeded = false
+
+  /** Resolves when the body has too many tiny chunks. */
+  get exceeded(): Promise<'too-many-chunks'> {
+    return this.#exceeded.promise
   }
-  const { buffer, byteOffset, length } = collected.bytes()
-  return Buffer.from(buffer, byteOffset, length)
+
+  override push(chunk: unknown, encoding?: BufferEncoding): boolean {
+    if (!(chunk instanceof Uint8Array)) return super.push(chunk, encoding)
+    this.#isExceeded ||= !this.#chunks.take(chunk.length)
+    if (!this.#isExceeded) return super.push(chunk, encoding)
+    this.#exceeded.resolve('too-many-chunks')
+    // Node pauses the connection, and nothing reads on.
+    return false
+  }
+
+  override _read(size: number): void {
+    if (!this.#isExceeded) super._read(size)
+  }
+}
+
+/** Reads the body of a request, or returns why it is refused. */
+export function readBody(request: Readable): Promise<Buffer | 'too-large' | 'too-many-chunks'> {
+  const collected = collectBytes({ bytesMax: messageBytesMax, tinyChunksMax: Number.POSITIVE_INFINITY })
+  return new Promise((resolve, reject) => {
+    if (request instanceof CountedRequest) void request.exceeded.then(resolve)
+    request.on('error', reject)
+    request.on('end', () => {
+      const { buffer, byteOffset, length } = collected.bytes()
+      resolve(Buffer.from(buffer, byteOffset, length))
+    })
+    request.on('data', (chunk: Buffer) => {
+      if (collected.take(chunk) === 'taken') return
+      request.pause()
+      resolve('too-large')
+    })
+  })
 }
 
 const [openBrace, openBracket, closeBrace, closeBracket] = [0x7b, 0x5b, 0x7d, 0x5d]
