@@ -94,7 +94,7 @@ export default {
     {
       name: 'the-mcp-server-needs-the-sdk-the-protocol-the-login-and-the-official-sdk-alone',
       severity: 'error',
-      comment: 'Of packages/cli only its index, which finds the key that purser login keeps.',
+      comment: 'Of packages/cli only its index: the key that purser login keeps, and the version of a package.',
       from: { path: '^packages/mcp/src/', pathNot: '\\.test\\.ts$' },
       to: {
         pathNot: [
