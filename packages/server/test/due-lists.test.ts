@@ -2,8 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { takeToApply } from '../src/features/approvals/store.ts'
 import { takeDue as takeRefunds } from '../src/features/payments/refunds/store.ts'
+import { takeUnsigned as takeTransfers } from '../src/features/transfers/gasless/store.ts'
 import { listDueForPoll } from '../src/features/transfers/partner-store.ts'
 import { listDue as listSweeps } from '../src/features/wallets/managed/auto-store.ts'
+import { takeUnsigned as takeSweeps } from '../src/features/wallets/sweep/relay-store.ts'
+import { listPlanned as listOnTempo } from '../src/features/wallets/sweep/tempo-store.ts'
 import { type Sql, sql, type Tx } from '../src/platform/db/db.ts'
 import type { DueStarts } from '../src/platform/db/due-checks.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
@@ -25,6 +28,7 @@ const last = busy + others
 
 const owner = `'org_' || case when n <= ${busy} then 0 else n end`
 const dueAt = `now() - interval '1 day' + n * interval '1 second'`
+const childId = `'cad_' || lpad(n::text, 26, '0')`
 const now = new Date()
 const until = new Date(now.getTime() + 86_400_000)
 
@@ -38,6 +42,8 @@ interface List {
   /** The list. Its last statement returns the rows, or `taken` does. */
   readonly read: (tx: Tx, starts: DueStarts) => Promise<unknown>
   readonly taken?: Sql
+  /** Rows of other tables that the list reads. */
+  readonly beside?: readonly (readonly [table: string, rows: Expressions])[]
 }
 
 const lists: readonly List[] = [
@@ -87,6 +93,43 @@ const lists: readonly List[] = [
     read: (tx, starts) => takeRefunds(tx, { now, most: 100, starts }),
     taken: sql`select organisation_id from payment_refunds where check_at > ${now}`,
   },
+  {
+    name: 'sweeps to be signed',
+    table: 'sweep_transfers',
+    rows: {
+      ...{ sweep_id: `'swp_' || repeat('0', 26)`, child_address_id: childId, network: `'base'`, status: `'planned'` },
+      ...{ organisation_id: owner, place_owner: owner, tried_at: dueAt },
+    },
+    dueAt: 'tried_at',
+    most: 100,
+    read: (tx, starts) => takeSweeps(tx, 'base', { most: 100, starts }),
+    taken: sql`select organisation_id from sweep_transfers where tried_at = now()`,
+    beside: [
+      ['child_addresses', { id: childId, master_wallet_id: `'mwt_1'` }],
+      ['master_wallets', { id: `'mwt_' || n` }],
+    ],
+  },
+  {
+    name: 'sweeps on Tempo',
+    table: 'sweep_transfers',
+    rows: {
+      ...{ sweep_id: `'swp_' || repeat('0', 26)`, child_address_id: childId, network: `'tempo'`, status: `'planned'` },
+      ...{ organisation_id: owner, place_owner: owner, tried_at: dueAt },
+    },
+    dueAt: 'tried_at',
+    most: 100,
+    read: (tx, starts) => listOnTempo(tx, 'tempo', { most: 100, starts }),
+  },
+  {
+    name: 'transfers to be signed',
+    table: 'transfer_authorisations',
+    rows: { transfer_id: `'wtx_' || n`, network: `'base'`, status: `'planned'`, place_owner: owner, tried_at: dueAt },
+    dueAt: 'tried_at',
+    most: 100,
+    read: (tx, starts) => takeTransfers(tx, 'base', { most: 100, starts }),
+    taken: sql`select place_owner as organisation_id from transfer_authorisations where tried_at = now()`,
+    beside: [['transfers', { id: `'wtx_' || n` }]],
+  },
 ]
 
 const Owner = z.object({ organisationId: z.string() })
@@ -120,7 +163,10 @@ function listed({ table, read, taken }: List, starts: DueStarts) {
 describe.each(lists)('$name', (list) => {
   test('12,000 older ones of one organisation hide none of others, and the list reads by index', async () => {
     const { db } = database
+    for (const table of [list.table, ...(list.beside ?? []).map(([name]) => name)])
+      await db.run(statement(`truncate ${table} cascade`))
     await fillTable(db, list.table, list.rows, { last })
+    for (const [table, rows] of list.beside ?? []) await fillTable(db, table, rows, { last })
     const starts: DueStarts = new Map()
     const reached = new Set<string>()
     // Each list reaches as many organisations as it has rows.

@@ -63,7 +63,7 @@ export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>
   'wallets/screening/taint-trace-store.ts': { taint_traces: 2 },
   'wallets/sweep/relay-store.ts': { child_addresses: 1, master_wallets: 1, sweep_transfers: 5, sweeps: 1 },
   'wallets/sweep/store.ts': { sweep_transfers: 1, sweeps: 1 },
-  'wallets/sweep/tempo-store.ts': { sweep_transfers: 8 },
+  'wallets/sweep/tempo-store.ts': { sweep_transfers: 7 },
   'webhooks/delivery-store.ts': { webhook_deliveries: 1 },
   'webhooks/delivery/fan-out-store.ts': { events_postponed: 1 },
   'webhooks/delivery/queue-store.ts': { events: 1, webhook_deliveries: 2, webhooks: 2 },

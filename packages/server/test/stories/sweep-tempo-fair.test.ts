@@ -50,13 +50,13 @@ beforeEach(async () => {
 const turn = () => runOnce(world.server.deps, sweepOnTempo)
 
 /** A family, with the child that is tried first in front. */
-async function inTurn(count: number) {
-  const family = await aFamily(world, org, tempo, { count, of })
-  return { family, children: family.children.toSorted((left, right) => (left.address < right.address ? -1 : 1)) }
+async function inTurn(count: number, owner = org) {
+  const family = await aFamily(world, owner, tempo, { count, of })
+  return { family, children: family.children.toSorted((left, right) => (left.id < right.id ? -1 : 1)) }
 }
 
 async function addressesIn(status: string): Promise<string[]> {
-  const statement = sql`select from_address from sweep_transfers where status = ${status} order by from_address`
+  const statement = sql`select from_address from sweep_transfers where status = ${status} order by child_address_id`
   const rows = await world.database.db.many(z.object({ fromAddress: z.string() }), statement)
   return rows.map(({ fromAddress }) => fromAddress)
 }
@@ -90,6 +90,23 @@ test('a transfer that fails at every attempt lets the others be tried, also wher
   await fundSponsor(1n)
   await turn()
   expect(await addressesIn('sent'), 'it is tried until it expires').toEqual([sick, ...healthy])
+})
+
+test('one transfer of each account comes before the second of another, however old those of the other are', async () => {
+  const [own, second, other] = [org, await world.organisation(), await world.organisation()]
+  const [first, beside, last] = [await inTurn(3, own), await inTurn(1, second), await inTurn(1, other)]
+  await world.database.db.run(sql`
+    update organisations set plan = 'hobby', quota_account_id = (select quota_account_id from organisations where id = ${own.id})
+    where id = any(${[own.id, second.id]}::text[])`)
+  await fundSponsor(2n)
+  for (const [owner, { family }] of [
+    [own, first],
+    [second, beside],
+    [other, last],
+  ] as const)
+    expect((await sweep(world, owner, family, body)).status).toBe(202)
+  await turn()
+  expect(await addressesIn('sent')).toEqual([first.children[0]?.address, last.children[0]?.address])
 })
 
 test('a transfer that cannot be ended blocks neither the end nor the sending of those behind it', async () => {

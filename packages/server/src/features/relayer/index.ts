@@ -32,7 +32,7 @@ export type { Deps as RelayerDeps } from './ports.ts'
 export { isNonceTaken } from './queue-store.ts'
 export { passRelays } from './relayer.ts'
 export { relays } from './relays.ts'
-export { signPlanned } from './sign-planned.ts'
+export { type PlannedBounds, signPlanned } from './sign-planned.ts'
 export { carriesRelays } from './store.ts'
 
 /** Parts of the relayer that sends for these purposes. */

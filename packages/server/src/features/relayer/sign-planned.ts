@@ -1,11 +1,16 @@
 import type { Background } from '../../platform/ctx.ts'
-import type { Queryable, Sql } from '../../platform/db/db.ts'
+import type { Sql, Tx } from '../../platform/db/db.ts'
+import type { DueChecks, DueStarts } from '../../platform/db/due-checks.ts'
 import type { Recurring } from '../../platform/job.ts'
 import type { AuthorizationPayload } from './port.ts'
 import type { Deps } from './ports.ts'
 import { relays } from './relays.ts'
 
-const signedPerRunMax = 200
+/** Most transfers of a network that are signed at once. */
+const signedAtOnceMax = 200
+
+/** The bounds of a list of transfers that are not signed yet: the most that it lists, and where it starts. */
+export type PlannedBounds = Pick<DueChecks, 'most' | 'starts'>
 
 /** Transfers that are stored before they are signed. */
 export interface PlannedTransfers<D extends Deps, Planned extends { readonly isPast: boolean }> {
@@ -16,8 +21,8 @@ export interface PlannedTransfers<D extends Deps, Planned extends { readonly isP
   readonly purpose: string
   /** A condition: whether `take` would take any on these networks. */
   readonly isAnyPlanned: (networks: readonly string[]) => Sql
-  /** Takes transfers of these networks, those with fewer attempts first, and counts an attempt of each. */
-  readonly take: (db: Queryable, networks: readonly string[], most: number) => Promise<readonly Planned[]>
+  /** Takes transfers of a network in shares of their owners, those that were tried longest ago first, in a transaction that reads in order. */
+  readonly take: (tx: Tx, network: string, due: PlannedBounds) => Promise<readonly Planned[]>
   /** Returns the function that signs the transfers of one run. */
   readonly createSign: (ctx: D & Background) => (planned: Planned) => Promise<AuthorizationPayload>
   /** Statement that marks transfers as signed and returns rows for the relayer; signed ones stay as they are. */
@@ -35,12 +40,13 @@ export interface PlannedTransfers<D extends Deps, Planned extends { readonly isP
 export function signPlanned<D extends Deps, Planned extends { readonly isPast: boolean }>(
   transfers: PlannedTransfers<D, Planned>,
 ): Recurring<D> {
+  const starts: DueStarts = new Map()
   return {
     name: transfers.name,
     everyMs: transfers.everyMs,
     isDue: (deps) => transfers.isAnyPlanned(networksOf(deps)),
     async run(ctx) {
-      while ((await signSome(ctx, transfers)) === signedPerRunMax);
+      while ((await signSome(ctx, transfers, starts)) >= signedAtOnceMax);
     },
   }
 }
@@ -49,12 +55,17 @@ function networksOf({ chains }: Pick<Deps, 'chains'>): readonly string[] {
   return chains.configured.filter(({ settlesEip3009 }) => settlesEip3009).map(({ name }) => name)
 }
 
-/** Returns how many were signed. Transfers that fail are retried after those with fewer attempts. */
+/** Returns how many were signed. Transfers that fail are retried after those that were tried longer ago. */
 async function signSome<D extends Deps, Planned extends { readonly isPast: boolean }>(
   ctx: D & Background,
   { take, createSign, purpose, signing, idsOf, endUnsigned }: PlannedTransfers<D, Planned>,
+  starts: DueStarts,
 ): Promise<number> {
-  const planned = await take(ctx.db, networksOf(ctx), signedPerRunMax)
+  const planned: Planned[] = []
+  for (const network of networksOf(ctx)) {
+    const due = { most: signedAtOnceMax, starts }
+    planned.push(...(await ctx.db.tx((tx) => take(tx, network, due), { readsInOrder: true })))
+  }
   if (planned.length === 0) return 0
   const sign = createSign(ctx)
   const signOne = async (transfer: Planned) => {

@@ -68,6 +68,8 @@ export interface Deps
   readonly findSource: FindSource
   /** By network, the organisation behind which the next list of due automatic sweeps starts. */
   readonly sweepStarts: DueStarts
+  /** By network, the owner behind which the next list of sweeps on Tempo starts. */
+  readonly tempoStarts: DueStarts
 }
 
 /** Context of one call. */

@@ -10,7 +10,14 @@ import { amountsOnHold, findBookedTo } from './screening/deposit-store.ts'
 
 export type WalletPorts = Pick<
   Deps,
-  'receivingWallets' | 'readHolding' | 'deriveAddress' | 'findSource' | 'sweepStarts' | 'deposits' | 'readFunds'
+  | 'receivingWallets'
+  | 'readHolding'
+  | 'deriveAddress'
+  | 'findSource'
+  | 'sweepStarts'
+  | 'tempoStarts'
+  | 'deposits'
+  | 'readFunds'
 >
 
 /** The ports that wallets add to the process. */
@@ -22,6 +29,7 @@ export function createWalletPorts(deps: Pick<Deps, 'db' | 'clock' | 'chains'>, c
     deriveAddress: createDeriveAddress(curve),
     findSource: createFindSource(),
     sweepStarts: new Map(),
+    tempoStarts: new Map(),
     deposits,
     readFunds: createReadFunds({ ...deps, deposits }),
   }

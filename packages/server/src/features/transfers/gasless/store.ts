@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { onAnyOf } from '../../../platform/db/due-checks.ts'
+import { type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { listDueChecks, onAnyOf } from '../../../platform/db/due-checks.ts'
 import { id } from '../../../platform/ids.ts'
-import type { AuthorizationPayload } from '../../relayer/index.ts'
+import { placeOwnerSql } from '../../plans/index.ts'
+import type { AuthorizationPayload, PlannedBounds } from '../../relayer/index.ts'
 import type { TransferId } from '../store.ts'
 
 /** Name of gasless transfers in the relayer. */
@@ -45,39 +46,44 @@ export async function insertGasless(tx: Tx, made: readonly NewGasless[]): Promis
   if (made.length === 0) return
   const each = <T>(read: (one: NewGasless) => T): T[] => made.map(read)
   await tx.run(sql`
-    insert into transfer_authorisations (transfer_id, network, asset, from_address, nonce, valid_before, status, created_at, gas_reserved_nano_usd)
-    select transfer_id, network, asset, from_address, nonce, valid_before, 'planned', created_at, gas
+    insert into transfer_authorisations (transfer_id, place_owner, network, asset, from_address, nonce, valid_before, status, created_at, gas_reserved_nano_usd)
+    select transfer_id, ${placeOwnerSql(sql`t.organisation_id`)}, given.network, asset, given.from_address, nonce, valid_before, 'planned', given.created_at, gas
     from unnest(
       ${each(({ transferId }) => transferId)}::text[], ${each(({ network }) => network)}::text[], ${each(({ asset }) => asset)}::text[],
       ${each(({ fromAddress }) => fromAddress)}::text[], ${each(({ nonce }) => Buffer.from(nonce))}::bytea[],
       ${each(({ validBefore }) => validBefore)}::timestamptz[], ${each(({ createdAt }) => createdAt)}::timestamptz[],
       ${each(({ gasReservedNanoUsd }) => gasReservedNanoUsd.toString())}::numeric[]
-    ) with ordinality as given (transfer_id, network, asset, from_address, nonce, valid_before, created_at, gas, place) order by place`)
+    ) with ordinality as given (transfer_id, network, asset, from_address, nonce, valid_before, created_at, gas, place) join transfers t on t.id = transfer_id order by place`)
 }
 
 /** A condition: whether `takeUnsigned` would take any. */
 export function isAnyUnsigned(networks: readonly string[]): Sql {
   return onAnyOf(
     networks,
-    sql`select a.created_at from transfer_authorisations a where a.network = n.network and a.status = 'planned'
-      order by a.attempt, a.created_at limit 1`,
+    sql`select a.tried_at from transfer_authorisations a where a.network = n.network and a.status = 'planned' order by a.tried_at limit 1`,
   )
 }
 
-/** Takes unsigned transfers of these networks, those with fewer attempts first, and counts an attempt of each. */
-export function takeUnsigned(db: Queryable, networks: readonly string[], most: number): Promise<UnsignedRow[]> {
-  return db.many(
+/** Unsigned transfers, as `listDueChecks` reads them. Migration 0301 indexes them. */
+const unsigned = sql`(
+  select transfer_id as id, network, place_owner as organisation_id, tried_at as check_at from transfer_authorisations where status = 'planned')`
+
+/**
+ * Takes unsigned transfers of a network in shares of their owners, those that were tried longest ago first, and notes the time. The transaction must
+ * read in order.
+ */
+export async function takeUnsigned(tx: Tx, network: string, due: PlannedBounds): Promise<UnsignedRow[]> {
+  const transferIds = await listDueChecks(tx, { table: unsigned, network, now: sql`now()`, ...due })
+  if (transferIds.length === 0) return []
+  return tx.many(
     UnsignedRow,
     sql`
-    with first as (
-      select own.* from unnest(${networks}::text[]) as n (network) cross join lateral (
-        select transfer_id from transfer_authorisations where network = n.network and status = 'planned'
-        order by attempt, created_at limit ${most}) own
-      limit ${most}
+    with taken as materialized (
+      select transfer_id from transfer_authorisations where transfer_id = any(${transferIds}::text[]) and status = 'planned' for update skip locked
     )
-    update transfer_authorisations a set attempt = attempt + 1
-    from first f join transfers t on t.id = f.transfer_id
-    where a.transfer_id = f.transfer_id and a.status = 'planned'
+    update transfer_authorisations a set tried_at = now()
+    from taken f join transfers t on t.id = f.transfer_id
+    where a.transfer_id = f.transfer_id
     returning a.transfer_id, a.network, a.asset, a.from_address, t.to_address, t.raw_amount::text, a.nonce, a.valid_before,
       a.valid_before <= now() as is_past`,
   )

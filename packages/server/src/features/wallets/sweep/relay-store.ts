@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { onAnyOf } from '../../../platform/db/due-checks.ts'
+import { listDueChecks, onAnyOf } from '../../../platform/db/due-checks.ts'
 import { id, type SweepId } from '../../../platform/ids.ts'
-import type { AuthorizationPayload } from '../../relayer/index.ts'
+import type { AuthorizationPayload, PlannedBounds } from '../../relayer/index.ts'
 import { columns, isScreened, keysOf, type TransferKey, TransferRow } from './transfer-store.ts'
 
 /** A transfer to be signed, with the path of the child's key. */
@@ -24,25 +24,37 @@ export function keyOf(subjectId: string): TransferKey {
 export function isAnyPlanned(networks: readonly string[]): Sql {
   return onAnyOf(
     networks,
-    sql`select t.created_at from sweep_transfers t where t.network = n.network and t.status = 'planned'
-      order by t.attempt, t.created_at limit 1`,
+    sql`select t.tried_at from sweep_transfers t where t.network = n.network and t.status = 'planned' order by t.tried_at limit 1`,
   )
 }
 
-/** Takes unsigned transfers of these networks, those with fewer attempts first, and counts an attempt of each. */
-export function takeUnsigned(db: Queryable, networks: readonly string[], most: number): Promise<UnsignedRow[]> {
-  return db.many(
+/** Transfers without a signature or a transaction, as `listDueChecks` reads them. Migration 0301 indexes them. */
+const planned = sql`(
+  select sweep_id || ' ' || child_address_id as id, network, place_owner as organisation_id, tried_at as check_at
+  from sweep_transfers where status = 'planned')`
+
+/** Names of transfers of a network that are planned, in shares of their owners. The transaction must read in order. */
+export function listPlannedNames(db: Queryable, network: string, due: PlannedBounds): Promise<readonly string[]> {
+  return listDueChecks(db, { table: planned, network, now: sql`now()`, ...due })
+}
+
+/**
+ * Takes unsigned transfers of a network in shares of their owners, those that were tried longest ago first, and notes the time. The transaction must
+ * read in order.
+ */
+export async function takeUnsigned(tx: Tx, network: string, due: PlannedBounds): Promise<UnsignedRow[]> {
+  const names = await listPlannedNames(tx, network, due)
+  if (names.length === 0) return []
+  return tx.many(
     UnsignedRow,
     sql`
-    with first as (
-      select own.* from unnest(${networks}::text[]) as n (network) cross join lateral (
-        select sweep_id, child_address_id from sweep_transfers
-        where network = n.network and status = 'planned' order by attempt, created_at limit ${most}) own
-      limit ${most}
+    with taken as materialized (
+      select sweep_id, child_address_id from sweep_transfers
+      where (sweep_id, child_address_id) in (${keysOf(names.map(keyOf))}) and status = 'planned' for update skip locked
     )
-    update sweep_transfers t set attempt = attempt + 1
-    from first f join child_addresses c on c.id = f.child_address_id join master_wallets m on m.id = c.master_wallet_id
-    where t.sweep_id = f.sweep_id and t.child_address_id = f.child_address_id and t.status = 'planned'
+    update sweep_transfers t set tried_at = now()
+    from taken f join child_addresses c on c.id = f.child_address_id join master_wallets m on m.id = c.master_wallet_id
+    where t.sweep_id = f.sweep_id and t.child_address_id = f.child_address_id
     returning ${columns}, account, child_index, t.valid_before <= now() as is_past`,
   )
 }

@@ -1,34 +1,45 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
+import type { PlannedBounds } from '../../relayer/index.ts'
+import { keyOf, listPlannedNames } from './relay-store.ts'
 import { columns, isScreened, keysOf, type TransferKey, TransferRow } from './transfer-store.ts'
 
-/** Transfers of a network without a transaction whose senders are screened: those with fewer attempts first, then the oldest. */
-export function listPlanned(
-  db: Queryable,
-  network: string,
-  { most }: { readonly most: number },
-): Promise<TransferRow[]> {
+const PlannedRow = TransferRow.extend({ placeOwner: z.string(), isScreened: z.boolean() })
+/** `isScreened`: the senders of its child's recent deposits are screened. */
+export type PlannedRow = z.output<typeof PlannedRow>
+
+/** Transfers of a network without a transaction, in shares of their owners, those that were tried longest ago first. The transaction must read in order. */
+export async function listPlanned(db: Queryable, network: string, due: PlannedBounds): Promise<PlannedRow[]> {
+  const names = await listPlannedNames(db, network, due)
+  if (names.length === 0) return []
   return db.many(
-    TransferRow,
+    PlannedRow,
     sql`
-    select ${columns} from sweep_transfers t where t.network = ${network} and t.status = 'planned' and ${isScreened}
-    order by t.attempt, t.created_at, t.from_address limit ${most}`,
+    select ${columns}, t.place_owner, ${isScreened} as is_screened from sweep_transfers t
+    where (t.sweep_id, t.child_address_id) in (${keysOf(names.map(keyOf))}) and t.status = 'planned'
+    order by array_position(${names}::text[], t.sweep_id || ' ' || t.child_address_id)`,
   )
 }
 
-/** Counts an attempt of each before it is made, so that those that fail every time, even by crashing a process, come after the others. */
-export async function markTried(db: Queryable, transfers: readonly TransferRow[]): Promise<void> {
+/** Notes an attempt of each before it is made, so that those that fail every time, even by crashing a process, come after the others. */
+export async function markTried(db: Queryable, transfers: readonly TransferKey[]): Promise<void> {
   if (transfers.length === 0) return
   await db.run(sql`
-    update sweep_transfers set attempt = attempt + 1
-    where status = 'planned' and (sweep_id, child_address_id) in (${keysOf(transfers)})`)
+    update sweep_transfers set tried_at = now() where status = 'planned' and (sweep_id, child_address_id) in (${keysOf(transfers)})`)
 }
 
-/** Number of transfers of a network that have a transaction without an outcome. */
-export async function countSent(db: Queryable, network: string): Promise<number> {
-  const statement = sql`select count(*) as sent from sweep_transfers where network = ${network} and status = 'sent'`
-  return Number((await db.one(z.object({ sent: z.bigint() }), statement)).sent)
+const SentCount = z.object({ placeOwner: z.string(), sent: z.bigint().transform(Number) })
+
+/** By owner, the number of transfers of a network that have a transaction without an outcome. */
+export async function countSent(db: Queryable, network: string): Promise<Map<string, number>> {
+  const rows = await db.many(
+    SentCount,
+    sql`
+    select place_owner, count(*) as sent from sweep_transfers
+    where network = ${network} and status = 'sent' and chain_transaction_id is not null group by place_owner`,
+  )
+  return new Map(rows.map(({ placeOwner, sent }) => [placeOwner, sent]))
 }
 
 /**
@@ -48,16 +59,6 @@ export function lockPlanned(
   )
 }
 
-/** Expired transfers of a network without a transaction: those with fewer attempts first, then the oldest. */
-export function listExpired(db: Queryable, network: string, before: Date, most: number): Promise<TransferRow[]> {
-  return db.many(
-    TransferRow,
-    sql`
-    select ${columns} from sweep_transfers t where network = ${network} and status = 'planned' and valid_before < ${before}
-    order by attempt, created_at limit ${most}`,
-  )
-}
-
 /** Assigns transfers the transaction that carries them. */
 export async function assignTransaction(
   tx: Tx,
@@ -65,7 +66,7 @@ export async function assignTransaction(
   transactionId: string,
 ): Promise<void> {
   await tx.run(sql`
-    update sweep_transfers set status = 'sent', chain_transaction_id = ${transactionId}, attempt = attempt + 1
+    update sweep_transfers set status = 'sent', chain_transaction_id = ${transactionId}
     where (sweep_id, child_address_id) in (${keysOf(transfers)})`)
 }
 

@@ -1,7 +1,7 @@
 import { type Address, bytesToHex, type Hex, keccak256, utf8 } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import type { Log, Receipt } from '../../../chain/port.ts'
-import { faultOf } from './tempo.ts'
+import { faultOf, fittingOf } from './tempo.ts'
 
 const token: Address = '0x20C0000000000000000000000000000000000001'
 const child: Address = `0x${'c1'.repeat(20)}`
@@ -32,4 +32,13 @@ test.each([
   ['another token', receiptOf('success', moved(master, 7n, guard)), 'not-received'],
 ])('a child is not swept by %s', (_, receipt, reason) => {
   expect(faultOf(transfer, receipt)).toBe(reason)
+})
+
+test('an owner with many sweeps leaves half of the places, of which another takes some at once', () => {
+  const of = (placeOwner: string, count: number) => Array.from({ length: count }, () => ({ placeOwner }))
+  const ownersOf = (sent: Record<string, number>) =>
+    fittingOf([...of('many', 200), ...of('few', 2)], new Map(Object.entries(sent))).map(({ placeOwner }) => placeOwner)
+  expect(ownersOf({}).slice(0, 4)).toEqual(['many', 'few', 'many', 'few'])
+  expect(ownersOf({}).filter((owner) => owner === 'many')).toHaveLength(99)
+  expect(ownersOf({ many: 100 })).toEqual(['few', 'few'])
 })

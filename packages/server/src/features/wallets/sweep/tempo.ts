@@ -7,7 +7,9 @@ import {
   tokenBySymbol,
 } from '@purser/protocol'
 import type { LaneCall, LaneHandler, LaneTransaction, Receipt } from '../../../chain/port.ts'
+import { inParallel } from '../../../platform/in-parallel.ts'
 import type { RecurringByNetwork } from '../../../platform/job.ts'
+import { mayTake } from '../../../platform/share.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
 import { assignReservations } from '../../funds/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
@@ -17,18 +19,18 @@ import { gasOfTempoTransfer } from './sweeps.ts'
 import {
   assignTransaction,
   countSent,
-  listExpired,
   listInTransactions,
   listPlanned,
   lockPlanned,
   markHash,
   markTried,
+  type PlannedRow,
 } from './tempo-store.ts'
 import { subjectOf, type TransferRow } from './transfer-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
-/** Most transactions of children in progress at once on a network, and most attempts at once. */
+/** Most transactions of children in progress on a network, which their owners share, and most attempts at once. */
 const sentMax = 200
 const atOnce = 8
 /** A transaction may need to raise its fee before it is in a block: the sponsor needs this multiple of the current fee. */
@@ -49,31 +51,61 @@ export const sweepOnTempo: RecurringByNetwork<Deps> = {
 }
 
 async function passTempo(ctx: System, network: Network): Promise<void> {
-  await endExpired(ctx, network)
-  const sent = await countSent(ctx.db, network.name)
-  const requested = { most: Math.max(0, sentMax - sent) }
-  const waiting = await listPlanned(ctx.db, network.name, requested)
-  if (waiting.length === 0) return
-  const fee = await feeToPay(ctx, network)
-  const affordable = fee.affordable - BigInt(sent)
-  if (affordable < BigInt(waiting.length))
-    ctx.log.error({ network: network.name }, 'the sponsor cannot pay the fees of all sweeps; some are delayed')
-  const transfers = waiting.slice(0, Number(affordable < 0n ? 0n : affordable))
-  await markTried(ctx.db, transfers)
-  const workers = Array.from({ length: Math.min(atOnce, transfers.length) }, async () => {
-    for (let transfer = transfers.shift(); transfer !== undefined; transfer = transfers.shift())
-      await safely(ctx, transfer, send(ctx, network, { transfer, feeToken: fee.token }))
-  })
-  await Promise.all(workers)
-}
-
-async function endExpired(ctx: System, network: Network): Promise<void> {
-  const expired = await listExpired(ctx.db, network.name, ctx.clock.now(), sentMax)
-  await markTried(ctx.db, expired)
+  const list = { most: sentMax, starts: ctx.tempoStarts }
+  const planned = await ctx.db.tx((tx) => listPlanned(tx, network.name, list), { readsInOrder: true })
+  const now = ctx.clock.now()
+  const groups = Map.groupBy(planned, ({ validBefore, isScreened }) => (validBefore < now ? 'expired' : isScreened))
+  const expired = groups.get('expired') ?? []
+  const screened = groups.get(true) ?? []
+  await markTried(ctx.db, [...expired, ...(groups.get(false) ?? [])])
   for (const transfer of expired) await safely(ctx, transfer, endPlanned(ctx, transfer, 'authorization-expired'))
+  if (screened.length > 0) await sendFairly(ctx, network, screened)
 }
 
-/** A transfer that fails does not delay later ones; until it expires it is retried, after those with fewer attempts. */
+/** Sends transfers for which their owners have places and the sponsor has the fees; the others stay due. */
+async function sendFairly(ctx: System, network: Network, screened: readonly PlannedRow[]): Promise<void> {
+  const sent = await countSent(ctx.db, network.name)
+  const fee = await feeToPay(ctx, network)
+  const affordable = Math.max(0, Number(fee.affordable) - countOf(sent))
+  const fitting = fittingOf(screened, sent)
+  if (affordable < fitting.length)
+    ctx.log.error({ network: network.name }, 'the sponsor cannot pay the fees of all sweeps; some are delayed')
+  const transfers = fitting.slice(0, affordable)
+  await markTried(ctx.db, transfers)
+  await inParallel(transfers, atOnce, (transfer) =>
+    safely(ctx, transfer, send(ctx, network, { transfer, feeToken: fee.token })),
+  )
+}
+
+function countOf(sent: ReadonlyMap<string, number>): number {
+  return [...sent.values()].reduce((sum, own) => sum + own, 0)
+}
+
+/** Those that get a place: one of each owner, then the second of each, while the owner has less than its share of the places. */
+export function fittingOf<T extends Pick<PlannedRow, 'placeOwner'>>(
+  screened: readonly T[],
+  sent: ReadonlyMap<string, number>,
+): readonly T[] {
+  const turns = new Map<string, number>()
+  const dealt = screened.map((transfer) => {
+    const turn = turns.get(transfer.placeOwner) ?? 0
+    turns.set(transfer.placeOwner, turn + 1)
+    return { transfer, turn }
+  })
+  const owned = new Map(sent)
+  let taken = countOf(sent)
+  const fitting: T[] = []
+  for (const { transfer } of dealt.toSorted((one, other) => one.turn - other.turn)) {
+    const own = owned.get(transfer.placeOwner) ?? 0
+    if (!mayTake({ own, taken, max: sentMax })) continue
+    owned.set(transfer.placeOwner, own + 1)
+    taken += 1
+    fitting.push(transfer)
+  }
+  return fitting
+}
+
+/** A transfer that fails does not delay later ones; until it expires it is retried, after those that were tried longer ago. */
 async function safely(ctx: System, { sweepId, childAddressId }: TransferRow, step: Promise<void>): Promise<void> {
   await step.catch((error: unknown) =>
     ctx.log.warn({ err: error, sweepId, childAddressId }, 'a transfer of a sweep could not continue; retrying'),
