@@ -140,6 +140,33 @@ test('a sweep that waits for the gas budget of its organisation does not delay t
   expect((await waiting)?.status).toBe(202)
 })
 
+test('organisations of one account that wait for its gas budget delay one group of others, not all', async () => {
+  const { db } = world.database
+  const turnOf = async (id: string) =>
+    (await db.one(z.object({ turn: z.number() }), sql`select hashtext(${id}) & 3 as turn`)).turn
+  const account = `acc_${'0'.repeat(26)}`
+  const turn = await turnOf(account)
+  let [own, other] = [org, await world.organisation()]
+  while ((await turnOf(own.id)) === turn) own = await world.organisation()
+  while (other.id === own.id || (await turnOf(other.id)) !== (await turnOf(own.id))) other = await world.organisation()
+  const [family, otherFamily] = [
+    await aFamily(world, own, chain, { count: 1 }),
+    await aFamily(world, other, chain, { count: 1 }),
+  ]
+  await db.run(sql`insert into accounts (id, email, created_at) values (${account}, 'shared@example.com', now())`)
+  await db.run(sql`update organisations set plan = 'hobby', quota_account_id = ${account} where id = ${own.id}`)
+  const tenant = { organisationId: own.id, environment: 'test' } as const
+  let waiting: Promise<Answer> | undefined
+  await db.tx(async (tx) => {
+    await lockGasTaken(tx, { tenant, networks: [network.name], day: '2026-11-29' })
+    waiting = sweep(world, own, family)
+    waiting.catch(() => undefined)
+    await expect.poll(isBlocked, { timeout: 90_000 }).toBe(true)
+    expect((await sweep(world, other, otherFamily)).status).toBe(202)
+  })
+  expect((await waiting)?.status).toBe(202)
+})
+
 async function isBlocked(): Promise<boolean> {
   const { is } = await world.database.db.one(
     z.object({ is: z.boolean() }),

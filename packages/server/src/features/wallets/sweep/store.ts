@@ -112,11 +112,11 @@ const storedAtOnce = 4
 
 /**
  * Limits how many sweeps are stored at once under the locks of their children: each locks up to a thousand, and PostgreSQL has memory for some
- * thousands of locks in all. Sweeps of one organisation take turns, so that one that waits for other locks delays few others.
+ * thousands of locks in all. Sweeps of one account take turns, so that one that waits for the account's other locks delays few others.
  */
 export async function lockStoring(tx: Tx, { organisationId }: Tenant): Promise<void> {
   await tx.run(sql`
-    select pg_advisory_xact_lock(hashtextextended('wallets.sweeps:' || (hashtext(${organisationId}) & ${storedAtOnce - 1}::integer)::text, 0))`)
+    select pg_advisory_xact_lock(hashtextextended('wallets.sweeps:' || (hashtext(${placeOwnerSql(sql`${organisationId}`)}) & ${storedAtOnce - 1}::integer)::text, 0))`)
 }
 
 export async function insertSweep(tx: Tx, tenant: Tenant, sweep: SweepRow): Promise<void> {

@@ -1,4 +1,4 @@
--- Transfers that wait for a signature or a transaction are listed in shares of their owners, those that were tried longest ago first. The version before
+-- Transfers that wait for a signature or a transaction are listed in shares of their owners, those that were tried longest ago first. An earlier version
 -- leaves both columns at their defaults: its transfers are one owner's. It sorts all that wait, and nothing reads `attempt` any more.
 alter table sweep_transfers add column if not exists place_owner text not null default '-', add column if not exists tried_at timestamptz not null default now();
 alter table transfer_authorisations add column if not exists place_owner text not null default '-', add column if not exists tried_at timestamptz not null default now();
