@@ -98,7 +98,7 @@ const lists: readonly List[] = [
     table: 'sweep_transfers',
     rows: {
       ...{ sweep_id: `'swp_' || repeat('0', 26)`, child_address_id: childId, network: `'base'`, status: `'planned'` },
-      ...{ organisation_id: owner, place_owner: owner, tried_at: dueAt },
+      ...{ organisation_id: owner, share_owner: owner, tried_at: dueAt },
     },
     dueAt: 'tried_at',
     most: 100,
@@ -114,7 +114,7 @@ const lists: readonly List[] = [
     table: 'sweep_transfers',
     rows: {
       ...{ sweep_id: `'swp_' || repeat('0', 26)`, child_address_id: childId, network: `'tempo'`, status: `'planned'` },
-      ...{ organisation_id: owner, place_owner: owner, tried_at: dueAt },
+      ...{ organisation_id: owner, share_owner: owner, tried_at: dueAt },
     },
     dueAt: 'tried_at',
     most: 100,
@@ -123,11 +123,11 @@ const lists: readonly List[] = [
   {
     name: 'transfers to be signed',
     table: 'transfer_authorisations',
-    rows: { transfer_id: `'wtx_' || n`, network: `'base'`, status: `'planned'`, place_owner: owner, tried_at: dueAt },
+    rows: { transfer_id: `'wtx_' || n`, network: `'base'`, status: `'planned'`, share_owner: owner, tried_at: dueAt },
     dueAt: 'tried_at',
     most: 100,
     read: (tx, starts) => takeTransfers(tx, 'base', { most: 100, starts }),
-    taken: sql`select place_owner as organisation_id from transfer_authorisations where tried_at = now()`,
+    taken: sql`select share_owner as organisation_id from transfer_authorisations where tried_at = now()`,
     beside: [['transfers', { id: `'wtx_' || n` }]],
   },
 ]

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { listDueChecks, onAnyOf } from '../../../platform/db/due-checks.ts'
 import { id } from '../../../platform/ids.ts'
-import { placeOwnerSql } from '../../plans/index.ts'
+import { shareOwnerSql } from '../../plans/index.ts'
 import type { AuthorizationPayload, PlannedBounds } from '../../relayer/index.ts'
 import type { TransferId } from '../store.ts'
 
@@ -46,8 +46,8 @@ export async function insertGasless(tx: Tx, made: readonly NewGasless[]): Promis
   if (made.length === 0) return
   const each = <T>(read: (one: NewGasless) => T): T[] => made.map(read)
   await tx.run(sql`
-    insert into transfer_authorisations (transfer_id, place_owner, network, asset, from_address, nonce, valid_before, status, created_at, gas_reserved_nano_usd)
-    select transfer_id, ${placeOwnerSql(sql`t.organisation_id`)}, given.network, asset, given.from_address, nonce, valid_before, 'planned', given.created_at, gas
+    insert into transfer_authorisations (transfer_id, share_owner, network, asset, from_address, nonce, valid_before, status, created_at, gas_reserved_nano_usd)
+    select transfer_id, ${shareOwnerSql(sql`t.organisation_id`)}, given.network, asset, given.from_address, nonce, valid_before, 'planned', given.created_at, gas
     from unnest(
       ${each(({ transferId }) => transferId)}::text[], ${each(({ network }) => network)}::text[], ${each(({ asset }) => asset)}::text[],
       ${each(({ fromAddress }) => fromAddress)}::text[], ${each(({ nonce }) => Buffer.from(nonce))}::bytea[],
@@ -66,7 +66,7 @@ export function isAnyUnsigned(networks: readonly string[]): Sql {
 
 /** Unsigned transfers, as `listDueChecks` reads them. Migration 0301 indexes them. */
 const unsigned = sql`(
-  select transfer_id as id, network, place_owner as organisation_id, tried_at as check_at from transfer_authorisations where status = 'planned')`
+  select transfer_id as id, network, share_owner as organisation_id, tried_at as check_at from transfer_authorisations where status = 'planned')`
 
 /**
  * Takes unsigned transfers of a network in shares of their owners, those that were tried longest ago first, and notes the time. The transaction must

@@ -30,7 +30,7 @@ export function isAnyPlanned(networks: readonly string[]): Sql {
 
 /** Transfers without a signature or a transaction, as `listDueChecks` reads them. Migration 0301 indexes them. */
 const planned = sql`(
-  select sweep_id || ' ' || child_address_id as id, network, place_owner as organisation_id, tried_at as check_at
+  select sweep_id || ' ' || child_address_id as id, network, share_owner as organisation_id, tried_at as check_at
   from sweep_transfers where status = 'planned')`
 
 /** Names of transfers of a network that are planned, in shares of their owners. The transaction must read in order. */

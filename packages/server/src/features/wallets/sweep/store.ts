@@ -4,7 +4,7 @@ import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { isBelow, type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type ChildAddressId, id, type MasterWalletId, type SweepId } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
-import { placeOwnerSql } from '../../plans/index.ts'
+import { shareOwnerSql } from '../../plans/index.ts'
 import { StoredAddress } from '../store.ts'
 
 const Amount = z.string().transform((text) => BigInt(text))
@@ -116,7 +116,7 @@ const storedAtOnce = 4
  */
 export async function lockStoring(tx: Tx, { organisationId }: Tenant): Promise<void> {
   await tx.run(sql`
-    select pg_advisory_xact_lock(hashtextextended('wallets.sweeps:' || (hashtext(${placeOwnerSql(sql`${organisationId}`)}) & ${storedAtOnce - 1}::integer)::text, 0))`)
+    select pg_advisory_xact_lock(hashtextextended('wallets.sweeps:' || (hashtext(${shareOwnerSql(sql`${organisationId}`)}) & ${storedAtOnce - 1}::integer)::text, 0))`)
 }
 
 export async function insertSweep(tx: Tx, tenant: Tenant, sweep: SweepRow): Promise<void> {
@@ -162,9 +162,9 @@ export async function insertTransfers(
   const rows = await tx.many(
     z.object({ childAddressId: id('cad') }),
     sql`
-    insert into sweep_transfers (sweep_id, child_address_id, organisation_id, place_owner, environment, network, asset, from_address, to_address, raw_amount,
+    insert into sweep_transfers (sweep_id, child_address_id, organisation_id, share_owner, environment, network, asset, from_address, to_address, raw_amount,
       frozen_raw_amount, nonce, valid_before, status, created_at, gas_reserved_nano_usd)
-    select ${terms.sweepId}, child_address_id, ${tenant.organisationId}, ${placeOwnerSql(sql`${tenant.organisationId}`)}, ${tenant.environment}, ${terms.network}, ${terms.asset}, from_address,
+    select ${terms.sweepId}, child_address_id, ${tenant.organisationId}, ${shareOwnerSql(sql`${tenant.organisationId}`)}, ${tenant.environment}, ${terms.network}, ${terms.asset}, from_address,
       ${terms.to}, raw_amount, frozen, nonce, ${terms.validBefore}, 'planned', ${terms.createdAt}, ${terms.gasReservedNanoUsd.toString()}::numeric
     from unnest(${transfers.map((transfer) => transfer.childAddressId)}::text[], ${transfers.map((transfer) => transfer.from)}::text[],
       ${transfers.map((transfer) => transfer.rawAmount.toString())}::numeric[], ${transfers.map((transfer) => transfer.frozenRawAmount.toString())}::numeric[], ${transfers.map((transfer) => Buffer.from(transfer.nonce))}::bytea[])

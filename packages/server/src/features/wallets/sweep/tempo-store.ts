@@ -5,7 +5,7 @@ import type { PlannedBounds } from '../../relayer/index.ts'
 import { keyOf, listPlannedNames } from './relay-store.ts'
 import { columns, isScreened, keysOf, type TransferKey, TransferRow } from './transfer-store.ts'
 
-const PlannedRow = TransferRow.extend({ placeOwner: z.string(), isScreened: z.boolean() })
+const PlannedRow = TransferRow.extend({ shareOwner: z.string(), isScreened: z.boolean() })
 /** `isScreened`: the senders of its child's recent deposits are screened. */
 export type PlannedRow = z.output<typeof PlannedRow>
 
@@ -16,7 +16,7 @@ export async function listPlanned(db: Queryable, network: string, due: PlannedBo
   return db.many(
     PlannedRow,
     sql`
-    select ${columns}, t.place_owner, ${isScreened} as is_screened from sweep_transfers t
+    select ${columns}, t.share_owner, ${isScreened} as is_screened from sweep_transfers t
     where (t.sweep_id, t.child_address_id) in (${keysOf(names.map(keyOf))}) and t.status = 'planned'
     order by array_position(${names}::text[], t.sweep_id || ' ' || t.child_address_id)`,
   )
@@ -29,17 +29,17 @@ export async function markTried(db: Queryable, transfers: readonly TransferKey[]
     update sweep_transfers set tried_at = now() where status = 'planned' and (sweep_id, child_address_id) in (${keysOf(transfers)})`)
 }
 
-const SentCount = z.object({ placeOwner: z.string(), sent: z.bigint().transform(Number) })
+const SentCount = z.object({ shareOwner: z.string(), sent: z.bigint().transform(Number) })
 
 /** By owner, the number of transfers of a network that have a transaction without an outcome. */
 export async function countSent(db: Queryable, network: string): Promise<Map<string, number>> {
   const rows = await db.many(
     SentCount,
     sql`
-    select place_owner, count(*) as sent from sweep_transfers
-    where network = ${network} and status = 'sent' and chain_transaction_id is not null group by place_owner`,
+    select share_owner, count(*) as sent from sweep_transfers
+    where network = ${network} and status = 'sent' and chain_transaction_id is not null group by share_owner`,
   )
-  return new Map(rows.map(({ placeOwner, sent }) => [placeOwner, sent]))
+  return new Map(rows.map(({ shareOwner, sent }) => [shareOwner, sent]))
 }
 
 /**

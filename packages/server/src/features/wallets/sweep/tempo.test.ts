@@ -35,9 +35,9 @@ test.each([
 })
 
 test('an owner with many sweeps leaves half of the places, of which another takes some at once', () => {
-  const of = (placeOwner: string, count: number) => Array.from({ length: count }, () => ({ placeOwner }))
+  const of = (shareOwner: string, count: number) => Array.from({ length: count }, () => ({ shareOwner }))
   const ownersOf = (sent: Record<string, number>) =>
-    fittingOf([...of('many', 200), ...of('few', 2)], new Map(Object.entries(sent))).map(({ placeOwner }) => placeOwner)
+    fittingOf([...of('many', 200), ...of('few', 2)], new Map(Object.entries(sent))).map(({ shareOwner }) => shareOwner)
   expect(ownersOf({}).slice(0, 4)).toEqual(['many', 'few', 'many', 'few'])
   expect(ownersOf({}).filter((owner) => owner === 'many')).toHaveLength(99)
   expect(ownersOf({ many: 100 })).toEqual(['few', 'few'])

@@ -82,23 +82,23 @@ function countOf(sent: ReadonlyMap<string, number>): number {
 }
 
 /** Those that get a place: one of each owner, then the second of each, while the owner has less than its share of the places. */
-export function fittingOf<T extends Pick<PlannedRow, 'placeOwner'>>(
+export function fittingOf<T extends Pick<PlannedRow, 'shareOwner'>>(
   screened: readonly T[],
   sent: ReadonlyMap<string, number>,
 ): readonly T[] {
   const turns = new Map<string, number>()
   const dealt = screened.map((transfer) => {
-    const turn = turns.get(transfer.placeOwner) ?? 0
-    turns.set(transfer.placeOwner, turn + 1)
+    const turn = turns.get(transfer.shareOwner) ?? 0
+    turns.set(transfer.shareOwner, turn + 1)
     return { transfer, turn }
   })
   const owned = new Map(sent)
   let taken = countOf(sent)
   const fitting: T[] = []
   for (const { transfer } of dealt.toSorted((one, other) => one.turn - other.turn)) {
-    const own = owned.get(transfer.placeOwner) ?? 0
+    const own = owned.get(transfer.shareOwner) ?? 0
     if (!mayTake({ own, taken, max: sentMax })) continue
-    owned.set(transfer.placeOwner, own + 1)
+    owned.set(transfer.shareOwner, own + 1)
     taken += 1
     fitting.push(transfer)
   }
