@@ -158,7 +158,7 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, at: number): Prom
   }
 }
 
-/** FairSemaphore disk errors into the problem `file-storage-unavailable`, which contains no path. Do not use it for errors of the caller's stream. */
+/** Turns disk errors into the problem `file-storage-unavailable`, which contains no path. Do not use it for errors of the caller's stream. */
 export async function onDisk<T>(work: Promise<T>): Promise<T> {
   try {
     return await work

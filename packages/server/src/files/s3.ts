@@ -181,7 +181,7 @@ async function ifListed<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** FairSemaphore storage errors into the problem `file-storage-unavailable`, which does not reveal the storage's location. */
+/** Turns storage errors into the problem `file-storage-unavailable`, which does not reveal the storage's location. */
 async function onStorage<T>(work: Promise<T>): Promise<T> {
   try {
     return await work

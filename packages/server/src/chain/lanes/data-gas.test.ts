@@ -46,7 +46,7 @@ async function aPoorSender() {
       const word = `0x${wei.toString(16).padStart(64, '0')}`
       await rpc(stage.outbound, dev.rpcUrl, 'anvil_setStorageAt', [arbGasInfo, `0x${'0'.repeat(64)}`, word])
     },
-    /** FairSemaphore of the lane, two minutes apart. */
+    /** Turns of the lane, two minutes apart. */
     async runsFor(turns: number): Promise<void> {
       for (let turn = 0; turn < turns; turn++) {
         clock.forward(120_000)

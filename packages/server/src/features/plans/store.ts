@@ -43,7 +43,7 @@ export async function listSharers(db: Queryable, organisationId: OrganisationId)
 
 /**
  * Selects the owner to which an organisation's share of a process's resources counts: on the free plan its account, so that an account with several
- * organisations has one share; otherwise the organisation itself. `organisationId` is the name of a column, with its table.
+ * organisations has one share; otherwise the organisation itself. `organisationId` is an SQL expression for the organisation's id.
  */
 export function shareOwnerSql(organisationId: Sql): Sql {
   return sql`(

@@ -91,7 +91,7 @@ export async function updateWebhook(tx: Tx, tenant: Tenant, webhook: WebhookRow)
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${webhookId}`)
 }
 
-/** FairSemaphore it off; false if it was already off. */
+/** Turns it off; false if it was already off. */
 export async function markDisabled(tx: Tx, tenant: Tenant, webhookId: WebhookId): Promise<boolean> {
   const disabled = await tx.run(sql`
     update webhooks set is_active = false

@@ -89,7 +89,7 @@ export function deleteWebhook(ctx: Ctx, webhookId: WebhookId): Promise<void> {
   })
 }
 
-/** FairSemaphore off all webhooks of a tenant and ends their pending deliveries. Returns the number of webhooks that were on. */
+/** Turns off all webhooks of a tenant and ends their pending deliveries. Returns the number of webhooks that were on. */
 export async function disableWebhooks(tx: Tx, tenant: Tenant, now: Date): Promise<number> {
   const webhooks = await listActive(tx, tenant)
   for (const { id } of webhooks) {

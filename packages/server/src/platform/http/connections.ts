@@ -112,7 +112,7 @@ export function proxiesOf(
   return proxies === false ? false : [...proxies]
 }
 
-/** FairSemaphore of the event loop in which waiting connections are accepted and sent requests are read, so that none of them is cut. */
+/** Turns of the event loop in which waiting connections are accepted and sent requests are read, so that none of them is cut. */
 const receiveTurns = 3
 
 const closeIdleEveryMs = 50

@@ -43,8 +43,8 @@ export const autoSweep: RecurringByNetwork<Deps> = {
 }
 
 /**
- * Returns after how many milliseconds the wallet is due again: immediately if children remain. It takes as many children as the day has gas for. Nothing is signed for a suspended organisation;
- * its wallets are looked at again as often as they would be swept.
+ * Returns after how many milliseconds the wallet is due again: immediately if children remain. It takes as many children as the day has gas for.
+ * Nothing is signed for a suspended organisation; its wallets are looked at again as often as they would be swept.
  */
 async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
   const { organisationId, environment, autoSweep: wanted, isSuspended } = wallet
@@ -54,7 +54,14 @@ async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
   const terms = sweepTerms(ctx, wallet, wanted, 'automatic')
   requireGasPrice(ctx, terms.network)
   const most = await countAffordable(ctx, terms.network)
-  if (most === 0) return budgetMs
+  if (most === 0) {
+    const { id, network } = wallet
+    ctx.log.warn(
+      { walletId: id, network },
+      'a wallet is not swept now: the rest of the day’s gas does not pay for a child',
+    )
+    return budgetMs
+  }
   const candidates = await collectCandidates(ctx, terms, most)
   if (candidates.funded.length > 0) await storeSweep(ctx, terms, candidates)
   else if (candidates.scannedTo !== undefined) {
@@ -64,11 +71,16 @@ async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
   return (candidates.scannedTo ?? 0) > 0 ? 0 : wanted.everyMinutes * 60_000
 }
 
-/** For how many children the day has gas left. Automatic sweeps leave half of the day's budget to payments and to sweeps that somebody requests. */
+/**
+ * Returns for how many children the day has gas left. Automatic sweeps leave half of the day's budget to payments and to requested sweeps; a child that
+ * costs more than half may use a day of which nothing was used.
+ */
 async function countAffordable(ctx: Ctx, network: Network): Promise<number> {
   const each = ctx.gasPrices.costOf(network, gasOfEach(network))
-  const left = (await gasLeft(ctx, network)) - ctx.settleNanoUsdPerDayMax / 2n
-  if (left < each) return 0
+  const day = ctx.settleNanoUsdPerDayMax
+  const all = await gasLeft(ctx, network)
+  const left = all - day / 2n
+  if (left < each) return all >= day && all >= each ? 1 : 0
   return each === 0n ? sweepChildrenMax : Math.min(sweepChildrenMax, Number(left / each))
 }
 

@@ -57,12 +57,14 @@ async function passTempo(ctx: System, network: Network): Promise<void> {
   const groups = Map.groupBy(planned, ({ validBefore, isScreened }) => (validBefore < now ? 'expired' : isScreened))
   const expired = groups.get('expired') ?? []
   const screened = groups.get(true) ?? []
-  await markTried(ctx.db, [...expired, ...(groups.get(false) ?? [])])
+  // Transfers that wait for screening are written only if they fill the list, so that the next pass lists others.
+  const unscreened = planned.length < sentMax ? [] : (groups.get(false) ?? [])
+  await markTried(ctx.db, [...expired, ...unscreened])
   for (const transfer of expired) await safely(ctx, transfer, endPlanned(ctx, transfer, 'authorization-expired'))
   if (screened.length > 0) await sendFairly(ctx, network, screened)
 }
 
-/** Sends transfers for which their owners have places and the sponsor has the fees; the others stay due. */
+/** Sends transfers for which their owners have slots and the sponsor has the fees; the others stay due. */
 async function sendFairly(ctx: System, network: Network, screened: readonly PlannedRow[]): Promise<void> {
   const sent = await countSent(ctx.db, network.name)
   const fee = await feeToPay(ctx, network)
@@ -81,7 +83,7 @@ function countOf(sent: ReadonlyMap<string, number>): number {
   return [...sent.values()].reduce((sum, own) => sum + own, 0)
 }
 
-/** Those that get a place: one of each owner, then the second of each, while the owner has less than its share of the places. */
+/** Returns the transfers that get a slot: one of each owner, then the second of each, while the owner has less than its share of the slots. */
 export function fittingOf<T extends Pick<PlannedRow, 'shareOwner'>>(
   screened: readonly T[],
   sent: ReadonlyMap<string, number>,

@@ -103,15 +103,15 @@ export function findWithdrawal(
   tenant: Tenant,
   withdrawalId: WithdrawalId,
 ): Promise<WithdrawalRow | undefined> {
-  return db.maybeOne(WithdrawalRow, idIn(tenant, withdrawalId))
+  return db.maybeOne(WithdrawalRow, selectOne(tenant, withdrawalId))
 }
 
 /** Locks the row, so that sending its tokens and changing its status are serialized. */
 export function lockWithdrawal(tx: Tx, tenant: Tenant, withdrawalId: WithdrawalId): Promise<WithdrawalRow> {
-  return tx.one(WithdrawalRow, sql`${idIn(tenant, withdrawalId)} for update`)
+  return tx.one(WithdrawalRow, sql`${selectOne(tenant, withdrawalId)} for update`)
 }
 
-function idIn(tenant: Tenant, withdrawalId: WithdrawalId): Sql {
+function selectOne(tenant: Tenant, withdrawalId: WithdrawalId): Sql {
   return sql`select ${columns} from withdrawals
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`
 }

@@ -80,12 +80,12 @@ function answersOf({ operationId, method, responses }: Described, document: ApiD
     if ('$ref' in answer || Number(status) >= 400) return []
     const bodies = Object.entries(answer.content ?? {}).map(([type, content]) =>
       type === 'application/json' && 'schema' in content
-        ? fieldsTable(`DocumentedResponse ${status} of ${operationId}`, content.schema) + recordedResponse(content)
+        ? fieldsTable(`Response ${status} of ${operationId}`, content.schema) + recordedResponse(content)
         : `<p>${code(type)}</p>`,
     )
     const fields = headersList({ ...shared, ...answer.headers }, components.headers)
     const named = fields === '' ? '' : `<details><summary>Header fields</summary>${fields}</details>`
-    return [`<h4>DocumentedResponse ${status}</h4><p>${prose(answer.description)}</p>${bodies.join('')}${named}`]
+    return [`<h4>Response ${status}</h4><p>${prose(answer.description)}</p>${bodies.join('')}${named}`]
   })
   return answers.join('')
 }

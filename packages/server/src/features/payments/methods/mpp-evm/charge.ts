@@ -96,7 +96,7 @@ function asX402(
   }
 }
 
-/** FairSemaphore refusals of x402 into refusals of MPP, with x402's reason in the message. */
+/** Turns refusals of x402 into refusals of MPP, with x402's reason in the message. */
 async function inMppTerms<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
