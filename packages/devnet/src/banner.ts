@@ -7,7 +7,7 @@ export function banner(
 ): string {
   const taken = portRequested !== 0 && dev.server.port !== portRequested
   const facts = [
-    ['Dashboard', `${dev.signInUrl} (signs you in, once, within ten minutes)`],
+    ['Dashboard', `${dev.signInUrl} (press Sign in; works once, within ten minutes)`],
     ['API', dev.baseUrl],
     ['Docs', `${dev.baseUrl}/docs`],
     ['API key', dev.apiKey],

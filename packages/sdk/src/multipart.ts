@@ -74,6 +74,8 @@ async function* joined(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
   try {
     while (!isDone) {
       const next = source.next()
+      // The source may fail while this generator waits for its reader; the `await` below reports the failure.
+      void Promise.resolve(next).catch(() => {})
       if (bytes > 0 && (Date.now() >= sendAt || (await isLate(next, sendAt - Date.now())))) yield await take()
       const { done, value } = await next
       isDone = done === true

@@ -135,7 +135,7 @@ test('a migration keeps the records, while processes of the previous version app
   await migrate({ url, migrations: all.filter(({ name }) => name < '0175') })
   const requestId = 'req_01h455vb4pex5vsknk084sn02q'
   const ctx = { clock: systemClock, random: systemRandom, tenant, actor: { kind: 'system' }, requestId } as const
-  // the statement of the previous version is that of today.
+  // The statement of the previous version is that of today.
   const append = (records: number) =>
     db.tx(async (tx) => appendAudit(ctx, tx, ...Array.from({ length: records }, (_, n) => ({ action: `n${n}` }))))
   for (let n = 0; n < 100; n += 1) await append(3)

@@ -61,6 +61,8 @@ test('a form of another page can neither sign its visitor in nor out', async () 
     ['/auth/sign-out', 'application/json'],
     ['/auth/sign-in/email', 'application/json'],
     ['/auth/sign-in/email', 'text/plain'],
+    ['/auth/sign-in/link', 'application/json'],
+    ['/auth/sign-in/link', 'text/plain'],
   ]) {
     const response = await fetch(world.base + path, {
       method: 'POST',
@@ -87,6 +89,7 @@ test.each([
   const opened = await open(url, { ...headers, cookie: browser.cookie })
   expect([opened.status, sessionCookie(world, opened)]).toEqual([403, undefined])
   expect((await browser.call('GET', '/account')).status).toBe(200)
+  expect((await open(url, { 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' })).status).toBe(200)
   expect(sessionCookie(world, await press(world, url))).toBeDefined()
 })
 

@@ -64,7 +64,7 @@ export function isAnyUnsigned(networks: readonly string[]): Sql {
   )
 }
 
-/** Unsigned transfers, as `listDueChecks` reads them. Migration 0301 indexes them. */
+/** Unsigned transfers, as `listDueChecks` reads them: all are due, whatever the time of their last attempt. Migration 0301 indexes them. */
 const unsigned = sql`(
   select transfer_id as id, network, share_owner as organisation_id, tried_at as check_at from transfer_authorisations where status = 'planned')`
 
@@ -73,7 +73,7 @@ const unsigned = sql`(
  * read in order.
  */
 export async function takeUnsigned(tx: Tx, network: string, due: PlannedBounds): Promise<UnsignedRow[]> {
-  const transferIds = await listDueChecks(tx, { table: unsigned, network, now: sql`now()`, ...due })
+  const transferIds = await listDueChecks(tx, { table: unsigned, network, now: sql`'infinity'`, ...due })
   if (transferIds.length === 0) return []
   return tx.many(
     UnsignedRow,

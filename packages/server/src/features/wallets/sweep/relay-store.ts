@@ -28,14 +28,14 @@ export function isAnyPlanned(networks: readonly string[]): Sql {
   )
 }
 
-/** Transfers without a signature or a transaction, as `listDueChecks` reads them. Migration 0301 indexes them. */
+/** Transfers without a signature or a transaction, as `listDueChecks` reads them: all are due, whatever the time of their last attempt. Migration 0301 indexes them. */
 const planned = sql`(
   select sweep_id || ' ' || child_address_id as id, network, share_owner as organisation_id, tried_at as check_at
   from sweep_transfers where status = 'planned')`
 
 /** Names of transfers of a network that are planned, in shares of their owners. The transaction must read in order. */
 export function listPlannedNames(db: Queryable, network: string, due: PlannedBounds): Promise<readonly string[]> {
-  return listDueChecks(db, { table: planned, network, now: sql`now()`, ...due })
+  return listDueChecks(db, { table: planned, network, now: sql`'infinity'`, ...due })
 }
 
 /**
