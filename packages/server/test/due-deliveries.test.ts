@@ -24,7 +24,9 @@ beforeAll(async () => {
     insert into webhooks select (jsonb_populate_record(null::webhooks, jsonb_build_object('id', '${webhookId}', 'organisation_id', '${organisationId}',
       'environment', 'test', 'url', 'https://example.com', 'events', array['*'], 'is_active', true, 'created_at', now()))).*`),
   )
-  await database.db.run(statement(`insert into webhook_queues (webhook_id) values ('${webhookId}')`))
+  await database.db.run(
+    statement(`insert into webhook_queues (webhook_id, organisation_id) values ('${webhookId}', '${organisationId}')`),
+  )
 })
 afterAll(() => database.drop())
 

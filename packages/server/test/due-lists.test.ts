@@ -7,6 +7,7 @@ import { listDueForPoll } from '../src/features/transfers/partner-store.ts'
 import { listDue as listSweeps } from '../src/features/wallets/managed/auto-store.ts'
 import { takeUnsigned as takeSweeps } from '../src/features/wallets/sweep/relay-store.ts'
 import { listPlanned as listOnTempo } from '../src/features/wallets/sweep/tempo-store.ts'
+import { listQueuesByShares } from '../src/features/webhooks/delivery/queue-store.ts'
 import { type Sql, sql, type Tx } from '../src/platform/db/db.ts'
 import type { DueStarts } from '../src/platform/db/due-checks.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
@@ -129,6 +130,14 @@ const lists: readonly List[] = [
     read: (tx, starts) => takeTransfers(tx, 'base', { most: 100, starts }),
     taken: sql`select share_owner as organisation_id from transfer_authorisations where tried_at = now()`,
     beside: [['transfers', { id: `'wtx_' || n` }]],
+  },
+  {
+    name: 'queues of webhooks',
+    table: 'webhook_queues',
+    rows: { webhook_id: `'wh_' || n`, organisation_id: owner, look_at: dueAt },
+    dueAt: 'look_at',
+    most: 100,
+    read: (tx, starts) => listQueuesByShares(tx, { now, most: 100, starts }),
   },
 ]
 

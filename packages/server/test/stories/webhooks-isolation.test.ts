@@ -88,7 +88,7 @@ test('queues that somebody has locked are neither waited for nor lost, when leas
   const lease = { name: 'a process', now, until: new Date(now.getTime() + 30_000) }
   const ids = [locked.id, free.id].sort() as Parameters<typeof renewQueues>[2]
   await db.run(sql`update webhook_queues set look_at = ${now}`)
-  expect((await leaseQueues(db, lease, 10)).sort()).toEqual(ids)
+  expect((await leaseQueues(db, lease, 10)).map(({ webhookId }) => webhookId).sort()).toEqual(ids)
   await db.tx(async (tx) => {
     await tx.run(sql`select 1 from webhook_queues where webhook_id = ${locked.id} for update`)
     expect((await renewQueues(db, lease, ids)).sort()).toEqual(ids)

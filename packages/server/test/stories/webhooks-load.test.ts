@@ -45,7 +45,7 @@ test('the deliveries of a process that died are sent by another when its lease e
     await tx.run(sql`update webhook_queues set look_at = ${now} where webhook_id = ${hook.id}`)
     return leaseQueues(tx, { name: 'a-process-that-died', now, until }, 1_000)
   })
-  expect(leased).toContain(hook.id)
+  expect(leased.map(({ webhookId }) => webhookId)).toContain(hook.id)
   const witness = await stage.hook(org)
   const [eventId] = await stage.publish(org)
   await witness.receiver.until(1)
@@ -72,6 +72,26 @@ test('while endpoints hang, with 1,000 deliveries queued, others get all of thei
     expect(await stage.attempts(other, hook), 'none has ended').toEqual([])
   }
   await Promise.all(hanging.map(({ id }) => stage.world.call(other.testKey, 'DELETE', `/webhooks/${id}`)))
+})
+
+test('while more endpoints of an organisation hang than a process has places, a delivery of another arrives before the first of those has ended', async () => {
+  const own = await aStage('api')
+  const [org, other] = [await own.world.organisation('enterprise'), await own.world.organisation()]
+  const hanging = await Promise.all(Array.from({ length: 24 }, () => own.hook(org, { answer: () => undefined })))
+  const worker = new WebhookWorker(own.world.server.deps, { endpointsMax: 8, turnMs: 200 })
+  for (let count = 0; count < 4; count++) await own.publish(org)
+  const begun = () => hanging.filter(({ receiver }) => receiver.arrived.length > 0).length
+  await expect.poll(begun).toBeGreaterThanOrEqual(4)
+  const hook = await own.hook(other)
+  for (let number = 1; number <= 3; number++) {
+    await own.publish(other)
+    await hook.receiver.until(number)
+  }
+  expect(begun(), 'places of the organisation').toBeLessThanOrEqual(4)
+  for (const one of hanging) expect(await own.attempts(org, one), 'none has ended').toEqual([])
+  await Promise.all(hanging.map(({ id }) => own.world.call(org.testKey, 'DELETE', `/webhooks/${id}`)))
+  await worker.stop()
+  await own.stop()
 })
 
 test('where more endpoints have work than a process has slots, they take turns', async () => {

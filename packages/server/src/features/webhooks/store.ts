@@ -23,7 +23,9 @@ export async function insertWebhook(tx: Tx, tenant: Tenant, webhook: WebhookRow)
     insert into webhooks (id, organisation_id, environment, url, events, is_active, created_at)
     values (${webhook.id}, ${tenant.organisationId}, ${tenant.environment}, ${webhook.url}, ${[...webhook.events]}, ${webhook.isActive},
       ${webhook.createdAt})`)
-  await tx.run(sql`insert into webhook_queues (webhook_id) values (${webhook.id})`)
+  await tx.run(
+    sql`insert into webhook_queues (webhook_id, organisation_id) values (${webhook.id}, ${tenant.organisationId})`,
+  )
 }
 
 export function findWebhook(db: Queryable, tenant: Tenant, webhookId: WebhookId): Promise<WebhookRow | undefined> {

@@ -15,7 +15,7 @@ const row: EndpointRow = {
 
 /** An endpoint that was just read, with this many deliveries due. */
 function anEndpoint(due: number, failingSince: Date | null = null): EndpointQueue {
-  const endpoint = new EndpointQueue(webhookId, 0)
+  const endpoint = new EndpointQueue({ webhookId, organisationId: row.organisationId }, 0)
   const digits = (number: number) => String(number).padStart(26, '0')
   const rows = Array.from(
     { length: due },

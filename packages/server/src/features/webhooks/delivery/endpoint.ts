@@ -1,5 +1,6 @@
+import type { OrganisationId } from '../../../platform/ids.ts'
 import type { WebhookId } from '../store.ts'
-import type { DueRow, EndpointRow, Wanted } from './queue-store.ts'
+import type { DueRow, EndpointRow, OwnedQueue, Wanted } from './queue-store.ts'
 
 /**
  * Deliveries in flight to one endpoint at once: this many at first, one more for each that it accepts, up to the maximum, and a
@@ -17,6 +18,7 @@ const staleMs = 1_000
 /** The leased queue of an endpoint, with the deliveries that were read and those in flight. Times are of `performance.now()`. */
 export class EndpointQueue {
   readonly webhookId: WebhookId
+  readonly organisationId: OrganisationId
   /** When the process leased it. */
   readonly leasedSince: number
   #row: EndpointRow | undefined
@@ -32,8 +34,9 @@ export class EndpointQueue {
   #mayHaveMore = true
   #aheadWanted = aheadFirst
 
-  constructor(webhookId: WebhookId, now: number) {
+  constructor({ webhookId, organisationId }: OwnedQueue, now: number) {
     this.webhookId = webhookId
+    this.organisationId = organisationId
     this.leasedSince = now
   }
 

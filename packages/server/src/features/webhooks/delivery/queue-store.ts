@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Db, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { type DueStarts, listDueChecks } from '../../../platform/db/due-checks.ts'
 import { idIn } from '../../../platform/db/page.ts'
 import { id } from '../../../platform/ids.ts'
 import type { WebhookId } from '../store.ts'
@@ -62,20 +63,60 @@ export interface Lease {
   readonly until: Date
 }
 
+const OwnedQueue = z.object({ webhookId: id('wh'), organisationId: id('org') })
+export type OwnedQueue = z.output<typeof OwnedQueue>
+
 /**
  * Leases the queues that have waited longest, up to this many. Queues of a process that died become available when its lease
  * ends.
  */
-export async function leaseQueues(db: Queryable, lease: Lease, most: number): Promise<WebhookId[]> {
-  const rows = await db.many(
-    QueueRow,
-    sql`
-    update webhook_queues set lease = ${lease.name}, look_at = ${lease.until}
-    where webhook_id in (
-      select webhook_id from webhook_queues where look_at <= ${lease.now} order by look_at limit ${most} for update skip locked)
-    returning webhook_id`,
+export function leaseQueues(db: Queryable, lease: Lease, most: number): Promise<OwnedQueue[]> {
+  return leaseOf(
+    db,
+    lease,
+    sql`select webhook_id from webhook_queues where look_at <= ${lease.now} order by look_at limit ${most} for update skip locked`,
   )
-  return rows.map(({ webhookId }) => webhookId)
+}
+
+/** Leases those of the queues that are still due and that nobody has locked. */
+export function leaseGivenQueues(db: Queryable, lease: Lease, webhookIds: readonly WebhookId[]): Promise<OwnedQueue[]> {
+  return leaseOf(
+    db,
+    lease,
+    sql`
+      select webhook_id from webhook_queues where webhook_id = any(${[...webhookIds]}::text[]) and look_at <= ${lease.now}
+      order by webhook_id for update skip locked`,
+  )
+}
+
+function leaseOf(db: Queryable, { name, until }: Lease, chosen: Sql): Promise<OwnedQueue[]> {
+  return db.many(
+    OwnedQueue,
+    sql`
+    update webhook_queues set lease = ${name}, look_at = ${until} where webhook_id in (${chosen})
+    returning webhook_id, organisation_id`,
+  )
+}
+
+/** Queues, as `listDueChecks` reads them. */
+const dueQueues = sql`(select webhook_id as id, organisation_id, 'all' as network, look_at as check_at from webhook_queues)`
+
+/** Returns up to `most` due queues, in shares of their organisations. The transaction must read in order. */
+export async function listQueuesByShares(
+  tx: Tx,
+  { now, most, starts }: { readonly now: Date; readonly most: number; readonly starts: DueStarts },
+): Promise<OwnedQueue[]> {
+  const at = sql`${now}::timestamptz`
+  const dueIds = await listDueChecks(tx, { table: dueQueues, network: 'all', now: at, most, starts })
+  if (dueIds.length === 0) return []
+  return tx.many(
+    OwnedQueue,
+    sql`
+    select q.webhook_id, q.organisation_id
+    from unnest(${dueIds}::text[]) with ordinality as given (due_id, place)
+    cross join lateral (select webhook_id, organisation_id from webhook_queues where webhook_id = due_id limit 1) q
+    order by given.place`,
+  )
 }
 
 /** Extends leases; returns the queues that this process still leases. One that somebody has locked is extended with the next call. */

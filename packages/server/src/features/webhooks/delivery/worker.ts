@@ -1,5 +1,6 @@
 import { instantOf } from '../../../platform/clock.ts'
-import { newId } from '../../../platform/ids.ts'
+import type { DueStarts } from '../../../platform/db/due-checks.ts'
+import { newId, type OrganisationId } from '../../../platform/ids.ts'
 import { startDueLoop } from '../../../platform/work/due-work.ts'
 import { pause, type RunningLoop } from '../../../platform/work/loop.ts'
 import { endNext, isAnyEndDue } from '../delivery-store.ts'
@@ -8,12 +9,16 @@ import type { WebhookId } from '../store.ts'
 import { EndpointQueue, shareFirst, shareMax } from './endpoint.ts'
 import { createFanOut } from './fan-out.ts'
 import { isAnyEventDue } from './fan-out-store.ts'
+import { chooseByShares, openPlaces } from './places.ts'
 import {
   isAnyQueueDue,
   type Lease,
+  leaseGivenQueues,
   leaseQueues,
   listDue,
   listEndpoints,
+  listQueuesByShares,
+  type OwnedQueue,
   releaseQueues,
   renewQueues,
 } from './queue-store.ts'
@@ -30,7 +35,7 @@ const renewMs = 8_000
 export interface WorkerLimits {
   /** Most endpoints that one process serves at once. */
   readonly endpointsMax: number
-  /** How long an endpoint is served while all places are taken; its next turn comes after those that wait. */
+  /** How long an endpoint is served while others of its organisation wait for a place; its next turn comes after theirs. */
   readonly turnMs: number
 }
 
@@ -46,8 +51,8 @@ const afterReadMs = 1_000
 
 /**
  * Delivers events. Endpoints take turns, not deliveries: a process leases an endpoint's queue, sends what is due to it a few at a
- * time, and releases it when nothing is left, so that a slow endpoint delays only itself. A few statements serve all endpoints,
- * however many; there is no timer per endpoint. What this process commits wakes it at once.
+ * time, and releases it when nothing is left, so that a slow endpoint delays only itself. Half of the places go to the queues that have waited longest,
+ * the others in shares of their organisations, so that many slow endpoints of one delay no other's. A few statements serve all endpoints, however many; there is no timer per endpoint. What this process commits wakes it at once.
  */
 export class WebhookWorker {
   readonly #deps: Deps
@@ -62,6 +67,10 @@ export class WebhookWorker {
   readonly #fanningOut: RunningLoop
   readonly #delivering: RunningLoop
   readonly #ending: RunningLoop
+  /** Where the next list of due queues starts. */
+  readonly #starts: DueStarts = new Map()
+  /** Organisations with a due queue that have all places that they may have. */
+  #refused: ReadonlySet<OrganisationId> = new Set()
   /** Whether the tables may have something new. */
   #hasNews = true
   /** When the leased queues are read without a notification, by `performance.now()`. */
@@ -149,13 +158,30 @@ export class WebhookWorker {
 
   async #takeNews(): Promise<void> {
     this.#hasNews = false
-    const free = this.#limits.endpointsMax - this.#leased.size
-    if (free > 0) for (const webhookId of await leaseQueues(this.#deps.db, this.#lease(), free)) this.#hold(webhookId)
+    this.#refused = new Set()
+    const open = openPlaces(this.#leased.size, this.#limits.endpointsMax)
+    const oldest = open === 0 ? [] : await leaseQueues(this.#deps.db, this.#lease(), open)
+    for (const queue of oldest) this.#hold(queue)
+    if (oldest.length === open) await this.#takeByShares()
   }
 
-  #hold(webhookId: WebhookId): void {
-    const known = this.#leased.get(webhookId)
-    if (known === undefined) this.#leased.set(webhookId, new EndpointQueue(webhookId, performance.now()))
+  async #takeByShares(): Promise<void> {
+    const { db } = this.#deps
+    const { endpointsMax: max } = this.#limits
+    const most = max - this.#leased.size
+    if (most <= 0) return
+    const lease = this.#lease()
+    const due = { now: lease.now, most, starts: this.#starts }
+    const waiting = await db.tx((tx) => listQueuesByShares(tx, due), { readsInOrder: true })
+    const { chosen, refused } = chooseByShares(waiting, { held: [...this.#leased.values()], max })
+    this.#refused = refused
+    const webhookIds = chosen.map(({ webhookId }) => webhookId)
+    if (webhookIds.length > 0) for (const queue of await leaseGivenQueues(db, lease, webhookIds)) this.#hold(queue)
+  }
+
+  #hold(queue: OwnedQueue): void {
+    const known = this.#leased.get(queue.webhookId)
+    if (known === undefined) this.#leased.set(queue.webhookId, new EndpointQueue(queue, performance.now()))
     else known.expectMore()
   }
 
@@ -195,30 +221,36 @@ export class WebhookWorker {
     if (endpoint.wants(performance.now(), pollMs) || endpoint.isIdle) this.#delivering.wake()
   }
 
-  /** Releases queues that have nothing left, and, if all places are taken, those whose turn has ended. */
+  /** Releases queues that have nothing left, and those whose turn has ended while others wait for their place. */
   async #releaseIdle(): Promise<void> {
-    if (this.#leased.size >= this.#limits.endpointsMax) this.#endTurns()
-    const going = [...this.#leased.values()].filter(({ isIdle }) => isIdle)
-    await this.#release(going.map(({ webhookId }) => webhookId))
+    this.#endTurns()
+    await this.#release([...this.#leased.values()].filter(({ isIdle }) => isIdle))
   }
 
   #endTurns(): void {
+    const isFull = this.#leased.size >= this.#limits.endpointsMax
+    if (!isFull && this.#refused.size === 0) return
     const before = performance.now() - this.#limits.turnMs
-    for (const endpoint of this.#leased.values()) if (endpoint.leasedSince < before) endpoint.leave()
+    for (const endpoint of this.#leased.values())
+      if (endpoint.leasedSince < before && (isFull || this.#refused.has(endpoint.organisationId))) endpoint.leave()
   }
 
   /** Releases queues. One that somebody has locked, such as a request that changes the webhook, is still leased and is read again. */
-  async #release(webhookIds: readonly WebhookId[]): Promise<void> {
-    for (const webhookId of webhookIds) this.#leased.delete(webhookId)
-    if (webhookIds.length === 0) return
-    for (const webhookId of await releaseQueues(this.#deps.db, this.#lease(), webhookIds)) this.#hold(webhookId)
+  async #release(queues: readonly OwnedQueue[]): Promise<void> {
+    const byId = new Map(queues.map((queue) => [queue.webhookId, queue]))
+    for (const webhookId of byId.keys()) this.#leased.delete(webhookId)
+    if (byId.size === 0) return
+    for (const webhookId of await releaseQueues(this.#deps.db, this.#lease(), [...byId.keys()])) {
+      const locked = byId.get(webhookId)
+      if (locked !== undefined) this.#hold(locked)
+    }
   }
 
   async #releaseAll(): Promise<void> {
     const never = new AbortController().signal
     for (let trial = 0; trial < releasesMax && this.#leased.size > 0; trial++) {
       if (trial > 0) await pause(pollMs, never)
-      await this.#release([...this.#leased.keys()])
+      await this.#release([...this.#leased.values()])
     }
   }
 
