@@ -64,7 +64,12 @@ const operations = [
     output: z.strictObject({ bytes: z.int() }),
     async run(_ctx, { stream }) {
       let bytes = 0
-      for await (const chunk of stream ?? []) bytes += chunk.length
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      stream?.on('end', resolve).on('error', reject)
+      stream?.on('data', (chunk) => {
+        bytes += chunk.length
+      })
+      await promise
       return { bytes }
     },
   }),

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { collectBytes } from '@purser/protocol'
 import { failPlatform, Problem } from '../errors.ts'
 import { limitBodySilence, limitBodyTime, limitUnreadBody } from './connections.ts'
-import { CountedRequest, tinyChunksMax } from './counted-request.ts'
+import { type ChunkRule, CountedRequest, tinyChunksMax } from './counted-request.ts'
 
 const tooManyChunks = (): Problem =>
   failPlatform('bad-request', {
@@ -12,8 +12,8 @@ const tooManyChunks = (): Problem =>
 /** How a body is received, and how its request is refused. */
 interface BodyRules {
   readonly response: ServerResponse
-  /** Whether an operation reads the body while it arrives. */
-  readonly isStreamed: boolean
+  /** Returns the rest for tiny chunks of a body that an operation reads while it arrives; undefined for others. */
+  readonly restFor: ChunkRule['restFor'] | undefined
   /** Milliseconds for a complete body, or between two pieces of a streamed one. */
   readonly msMax: number
   /** Milliseconds for which the connection may be silent after a streamed body. */
@@ -27,19 +27,17 @@ interface BodyRules {
  * Limits how long the body of a request may take, as a whole, or between two pieces where an operation streams it, and how many chunks it has.
  */
 export function limitBody(raw: IncomingMessage, rules: BodyRules): void {
-  const { response, isStreamed, msMax, silenceMsMax, isAnswered, refuse } = rules
+  const { response, restFor, msMax, silenceMsMax, isAnswered, refuse } = rules
   limitUnreadBody(raw, response)
-  const counted = raw instanceof CountedRequest ? raw : undefined
-  if (isStreamed) {
-    counted?.slowTinyChunks()
-    limitBodySilence(raw, msMax, silenceMsMax)
-  } else {
-    counted?.refuseTinyChunks(() => {
-      // Whoever reads the body answers.
-      if (raw.listenerCount('error') > 0) raw.emit('error', tooManyChunks())
-      else if (isAnswered()) raw.destroy()
-      else refuse(tooManyChunks())
-    })
+  const refuseChunks = (): void => {
+    // Whoever reads the body answers.
+    if (raw.listenerCount('error') > 0) raw.emit('error', tooManyChunks())
+    else if (isAnswered()) raw.destroy()
+    else refuse(tooManyChunks())
+  }
+  if (raw instanceof CountedRequest) raw.limitTinyChunks({ refuse: refuseChunks, restFor })
+  if (restFor !== undefined) limitBodySilence(raw, msMax, silenceMsMax)
+  else {
     limitBodyTime(raw, msMax, () => {
       // The rest of the request is not read, so that nothing else can follow on the connection.
       response.once('finish', () => raw.destroy())

@@ -2,6 +2,7 @@ import { IncomingMessage } from 'node:http'
 import net from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
 import { CountedRequest, tinyChunksMax } from './counted-request.ts'
+import { createRests } from './tiny-chunk-rests.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -11,8 +12,9 @@ afterEach(() => {
 test('the connection of a streamed body rests for its tiny chunks, also where they arrive a few at a time', () => {
   vi.useFakeTimers()
   const resumed = vi.spyOn(IncomingMessage.prototype, '_read').mockImplementation(() => undefined)
+  const rests = createRests()
   const request = new CountedRequest(new net.Socket())
-  request.slowTinyChunks()
+  request.limitTinyChunks({ restFor: (chunks) => rests('org_1', chunks), refuse: () => undefined })
   const receive = (chunks: number): void => {
     for (let count = 0; count < chunks; count += 1) request.push(Buffer.from('x'))
     resumed.mockClear()
@@ -29,4 +31,17 @@ test('the connection of a streamed body rests for its tiny chunks, also where th
   expect(resumed).not.toHaveBeenCalled()
   vi.advanceTimersByTime(1)
   expect(resumed).toHaveBeenCalledOnce()
+})
+
+test('a connection that rests is not cut as a silent one', () => {
+  vi.useFakeTimers()
+  vi.spyOn(IncomingMessage.prototype, '_read').mockImplementation(() => undefined)
+  const request = new CountedRequest(new net.Socket())
+  request.socket.setTimeout(60_000)
+  request.limitTinyChunks({ restFor: () => 90_000, refuse: () => undefined })
+  for (let count = 0; count <= tinyChunksMax; count += 1) request.push(Buffer.from('x'))
+  request._read(1)
+  expect(request.socket.timeout).toBe(0)
+  vi.advanceTimersByTime(90_000)
+  expect(request.socket.timeout).toBe(60_000)
 })

@@ -3,8 +3,14 @@ import { countChunks } from '@purser/protocol'
 
 /** Most chunks of a request's body with fewer than 64 bytes on average. A streamed body may have more, slowly. */
 export const tinyChunksMax = 1_000
-/** Further tiny chunks for each millisecond without reading: one costs three microseconds, so this is three hundredths of a processor. */
-const chunksPerMs = 10
+
+/** How a body with too many tiny chunks is received. */
+export interface ChunkRule {
+  /** Answers the request. Called once; nothing more of the body is received then. */
+  readonly refuse: () => void
+  /** Returns how many milliseconds the connection rests for so many tiny chunks; undefined if the request is refused. Without it, it is refused at once. */
+  readonly restFor?: ((chunks: number) => number | undefined) | undefined
+}
 
 /**
  * A request that limits how many tiny chunks of its body are read. The parser reports each chunk as a buffer of its own, also before anything
@@ -12,46 +18,53 @@ const chunksPerMs = 10
  */
 export class CountedRequest extends IncomingMessage {
   readonly #chunks = countChunks(tinyChunksMax)
-  #rule: { readonly refuse: (() => void) | undefined } | undefined
-  #isExceeded = false
-  #isRefused = false
+  #rule: ChunkRule | undefined
   /** Tiny chunks beyond the limit since the last rest. */
   #since = 0
+  #isRefused = false
+  #isResting = false
 
-  /** Stops receiving a body with too many tiny chunks, and calls `refuse` once. */
-  refuseTinyChunks(refuse: () => void): void {
-    this.#rule = { refuse }
-    if (this.#isExceeded) this.#refuse(refuse)
-  }
-
-  /** Receives tiny chunks beyond the limit slowly, for an operation that streams the body, such as an upload that is written line by line. */
-  slowTinyChunks(): void {
-    this.#rule = { refuse: undefined }
+  /** Stops receiving a body with too many tiny chunks, or receives them slowly if the rule has rests, as for an upload that is written line by line. */
+  limitTinyChunks(rule: ChunkRule): void {
+    this.#rule = rule
+    if (this.#since > 0 && rule.restFor === undefined) this.#refuse(rule)
   }
 
   override push(chunk: unknown, encoding?: BufferEncoding): boolean {
-    if (!(chunk instanceof Uint8Array) || this.#chunks.take(chunk.length)) return super.push(chunk, encoding)
-    this.#isExceeded = true
-    if (this.#rule?.refuse !== undefined) {
-      this.#refuse(this.#rule.refuse)
-      return false
-    }
+    if (!(chunk instanceof Uint8Array)) return super.push(chunk, encoding)
+    if (this.#isRefused) return false
+    if (this.#chunks.take(chunk.length)) return super.push(chunk, encoding)
     this.#since += 1
-    super.push(chunk, encoding)
+    if (this.#rule !== undefined && this.#rule.restFor === undefined) this.#refuse(this.#rule)
+    else super.push(chunk, encoding)
     // Node pauses the connection until the next call of `_read`.
     return false
   }
 
   override _read(size: number): void {
-    const restMs = Math.floor(this.#since / chunksPerMs)
-    this.#since -= restMs * chunksPerMs
-    if (restMs === 0) super._read(size)
-    else setTimeout(() => super._read(size), restMs)
+    if (this.#isRefused || this.#isResting) return
+    const restMs = this.#since === 0 || this.#rule === undefined ? 0 : this.#rule.restFor?.(this.#since)
+    this.#since = 0
+    if (restMs === undefined) this.#refuse(this.#rule)
+    // A body that has arrived takes nothing more.
+    else if (restMs < 1 || this.complete) super._read(size)
+    else this.#rest(restMs, size)
   }
 
-  #refuse(refuse: () => void): void {
-    if (this.#isRefused) return
+  #rest(ms: number, size: number): void {
+    this.#isResting = true
+    // A sender that waits is not silent.
+    const { timeout = 0 } = this.socket
+    this.socket.setTimeout(0)
+    setTimeout(() => {
+      this.#isResting = false
+      if (!this.complete) this.socket.setTimeout(timeout)
+      this._read(size)
+    }, ms)
+  }
+
+  #refuse(rule: ChunkRule | undefined): void {
     this.#isRefused = true
-    refuse()
+    rule?.refuse()
   }
 }

@@ -39,6 +39,7 @@ import { createResponseLimits, type ResponseLimits } from './response-size.ts'
 import { urlOf } from './route-url.ts'
 import { limitSettingChanges, type SettingChanges, settingCostOf } from './setting-changes.ts'
 import { OpenSseConnections } from './sse-connection.ts'
+import { createRests } from './tiny-chunk-rests.ts'
 import { takeOver, writeStream } from './write-stream.ts'
 
 /** Most bytes of a JSON request body. */
@@ -148,11 +149,13 @@ function limitBodies(
   const streams = operations.filter(({ streamsInput }) => streamsInput !== undefined)
   const streamed = new Set(streams.map(({ method, path }) => `${method} ${urlOf(path)}`))
   const paged = new Set(pages.map(({ method = 'GET', path }) => `${method} ${path}`))
+  const rests = createRests()
   app.addHook('onRequest', (request, reply, done) => {
     const route = `${request.method} ${request.routeOptions.url}`
+    const restFor = (chunks: number) => rests(request.caller?.shareOwner ?? request.ip, chunks)
     limitBody(request.raw, {
       response: reply.raw,
-      isStreamed: streamed.has(route),
+      restFor: streamed.has(route) ? restFor : undefined,
       msMax: paged.has(route) ? Math.min(bodyMsMax, pageBodyMsMax) : bodyMsMax,
       silenceMsMax,
       isAnswered: () => reply.sent,
