@@ -37,7 +37,8 @@ interface List {
   readonly name: string
   readonly table: string
   readonly rows: Expressions
-  readonly dueAt: string
+  /** The change after which no row is due. */
+  readonly idle: string
   /** Most rows that one list has. */
   readonly most: number
   /** The list. Its last statement returns the rows, or `taken` does. */
@@ -52,7 +53,7 @@ const lists: readonly List[] = [
     name: 'decisions that are to be applied',
     table: 'movement_approvals',
     rows: { id: `'apr_' || n`, kind: `'transfer'`, status: `'granted'`, organisation_id: owner, apply_at: dueAt },
-    dueAt: 'apply_at',
+    idle: `apply_at = now() + interval '2 days'`,
     most: 100,
     read: (tx, starts) => takeToApply(tx, { kinds: ['transfer', 'refund'], now, until, starts }),
   },
@@ -66,7 +67,7 @@ const lists: readonly List[] = [
       organisation_id: owner,
       auto_sweep_due_at: dueAt,
     },
-    dueAt: 'auto_sweep_due_at',
+    idle: `auto_sweep_due_at = now() + interval '2 days'`,
     most: 20,
     read: (tx, starts) => listSweeps(tx, 'base', { now, most: 20, starts }),
   },
@@ -81,7 +82,7 @@ const lists: readonly List[] = [
       organisation_id: owner,
       look_at: dueAt,
     },
-    dueAt: 'look_at',
+    idle: `look_at = now() + interval '2 days'`,
     most: 100,
     read: (tx, starts) => listDueForPoll(tx, { now, starts }),
   },
@@ -89,7 +90,7 @@ const lists: readonly List[] = [
     name: 'refunds whose transfers are to be read',
     table: 'payment_refunds',
     rows: { id: `'rfd_' || n`, status: `'pending'`, organisation_id: owner, check_at: dueAt },
-    dueAt: 'check_at',
+    idle: `check_at = now() + interval '2 days'`,
     most: 100,
     read: (tx, starts) => takeRefunds(tx, { now, most: 100, starts }),
     taken: sql`select organisation_id from payment_refunds where check_at > ${now}`,
@@ -101,7 +102,7 @@ const lists: readonly List[] = [
       ...{ sweep_id: `'swp_' || repeat('0', 26)`, child_address_id: childId, network: `'base'`, status: `'planned'` },
       ...{ organisation_id: owner, share_owner: owner, tried_at: dueAt },
     },
-    dueAt: 'tried_at',
+    idle: `status = 'failed'`,
     most: 100,
     read: (tx, starts) => takeSweeps(tx, 'base', { most: 100, starts }),
     taken: sql`select organisation_id from sweep_transfers where tried_at = now()`,
@@ -117,7 +118,7 @@ const lists: readonly List[] = [
       ...{ sweep_id: `'swp_' || repeat('0', 26)`, child_address_id: childId, network: `'tempo'`, status: `'planned'` },
       ...{ organisation_id: owner, share_owner: owner, tried_at: dueAt },
     },
-    dueAt: 'tried_at',
+    idle: `status = 'failed'`,
     most: 100,
     read: (tx, starts) => listOnTempo(tx, 'tempo', { most: 100, starts }),
   },
@@ -125,7 +126,7 @@ const lists: readonly List[] = [
     name: 'transfers to be signed',
     table: 'transfer_authorisations',
     rows: { transfer_id: `'wtx_' || n`, network: `'base'`, status: `'planned'`, share_owner: owner, tried_at: dueAt },
-    dueAt: 'tried_at',
+    idle: `status = 'failed'`,
     most: 100,
     read: (tx, starts) => takeTransfers(tx, 'base', { most: 100, starts }),
     taken: sql`select share_owner as organisation_id from transfer_authorisations where tried_at = now()`,
@@ -135,7 +136,7 @@ const lists: readonly List[] = [
     name: 'queues of webhooks',
     table: 'webhook_queues',
     rows: { webhook_id: `'wh_' || n`, organisation_id: owner, look_at: dueAt },
-    dueAt: 'look_at',
+    idle: `look_at = now() + interval '2 days'`,
     most: 100,
     read: (tx, starts) => listQueuesByShares(tx, { now, most: 100, starts }),
   },
@@ -187,7 +188,7 @@ describe.each(lists)('$name', (list) => {
     }
     expect(reached.size).toBe(others + 1)
 
-    await db.run(statement(`update ${list.table} set ${list.dueAt} = now() + interval '2 days'`))
+    await db.run(statement(`update ${list.table} set ${list.idle}`))
     await db.run(statement(`vacuum (analyze) ${list.table}`))
     const idle = await db.tx(
       async (tx) => {
@@ -200,3 +201,16 @@ describe.each(lists)('$name', (list) => {
     expect(idle).toBeLessThan(20)
   }, 120_000)
 })
+
+test.each(lists.filter(({ rows }) => rows.tried_at !== undefined))(
+  '$name: rows are listed whatever the time of their last attempt',
+  async (list) => {
+    const { db } = database
+    for (const table of [list.table, ...(list.beside ?? []).map(([name]) => name)])
+      await db.run(statement(`truncate ${table} cascade`))
+    await fillTable(db, list.table, { ...list.rows, tried_at: `now() + interval '1 day'` }, { last: 3 })
+    for (const [table, rows] of list.beside ?? []) await fillTable(db, table, rows, { last: 3 })
+    const { owners } = await listed(list, new Map())
+    expect(owners).toHaveLength(3)
+  },
+)

@@ -113,9 +113,9 @@ export async function listQueuesByShares(
     OwnedQueue,
     sql`
     select q.webhook_id, q.organisation_id
-    from unnest(${dueIds}::text[]) with ordinality as given (due_id, place)
+    from unnest(${dueIds}::text[]) with ordinality as given (due_id, position)
     cross join lateral (select webhook_id, organisation_id from webhook_queues where webhook_id = due_id limit 1) q
-    order by given.place`,
+    order by given.position`,
   )
 }
 

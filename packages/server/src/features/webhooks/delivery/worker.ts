@@ -9,7 +9,6 @@ import type { WebhookId } from '../store.ts'
 import { EndpointQueue, shareFirst, shareMax } from './endpoint.ts'
 import { createFanOut } from './fan-out.ts'
 import { isAnyEventDue } from './fan-out-store.ts'
-import { chooseByShares, openPlaces } from './places.ts'
 import {
   isAnyQueueDue,
   type Lease,
@@ -24,6 +23,7 @@ import {
 } from './queue-store.ts'
 import { createRecord } from './record.ts'
 import { createSignDelivery, type SendDeps, send } from './send.ts'
+import { chooseByShares, openSlots } from './slots.ts'
 
 /** Interval at which the leased queues are read for deliveries that other processes wrote or that have become due. */
 const pollMs = 50
@@ -35,7 +35,7 @@ const renewMs = 8_000
 export interface WorkerLimits {
   /** Most endpoints that one process serves at once. */
   readonly endpointsMax: number
-  /** How long an endpoint is served while others of its organisation wait for a place; its next turn comes after theirs. */
+  /** How long an endpoint is served while others of its organisation wait for a slot, or all slots are taken; its next turn comes after theirs. */
   readonly turnMs: number
 }
 
@@ -51,8 +51,9 @@ const afterReadMs = 1_000
 
 /**
  * Delivers events. Endpoints take turns, not deliveries: a process leases an endpoint's queue, sends what is due to it a few at a
- * time, and releases it when nothing is left, so that a slow endpoint delays only itself. Half of the places go to the queues that have waited longest,
- * the others in shares of their organisations, so that many slow endpoints of one delay no other's. A few statements serve all endpoints, however many; there is no timer per endpoint. What this process commits wakes it at once.
+ * time, and releases it when nothing is left, so that a slow endpoint delays only itself. Half of the slots go to the queues that have waited
+ * longest, the others in shares of their organisations, so that many slow endpoints of one delay no other's. A few statements serve all endpoints,
+ * however many; there is no timer per endpoint. What this process commits wakes it at once.
  */
 export class WebhookWorker {
   readonly #deps: Deps
@@ -69,8 +70,10 @@ export class WebhookWorker {
   readonly #ending: RunningLoop
   /** Where the next list of due queues starts. */
   readonly #starts: DueStarts = new Map()
-  /** Organisations with a due queue that have all places that they may have. */
-  #refused: ReadonlySet<OrganisationId> = new Set()
+  /** By organisation, the listed queues for which it may have no more slots. */
+  #refused: ReadonlyMap<OrganisationId, number> = new Map()
+  /** When queues may be listed by shares again, on the clock of `performance.now`. */
+  #sharesAt = 0
   /** Whether the tables may have something new. */
   #hasNews = true
   /** When the leased queues are read without a notification, by `performance.now()`. */
@@ -158,25 +161,28 @@ export class WebhookWorker {
 
   async #takeNews(): Promise<void> {
     this.#hasNews = false
-    this.#refused = new Set()
-    const open = openPlaces(this.#leased.size, this.#limits.endpointsMax)
+    const open = openSlots(this.#leased.size, this.#limits.endpointsMax)
     const oldest = open === 0 ? [] : await leaseQueues(this.#deps.db, this.#lease(), open)
     for (const queue of oldest) this.#hold(queue)
-    if (oldest.length === open) await this.#takeByShares()
+    if (oldest.length < open) this.#refused = new Map()
+    else if (performance.now() >= this.#sharesAt) await this.#takeByShares()
   }
 
   async #takeByShares(): Promise<void> {
     const { db } = this.#deps
     const { endpointsMax: max } = this.#limits
     const most = max - this.#leased.size
+    this.#refused = new Map()
     if (most <= 0) return
+    const began = performance.now()
     const lease = this.#lease()
     const due = { now: lease.now, most, starts: this.#starts }
     const waiting = await db.tx((tx) => listQueuesByShares(tx, due), { readsInOrder: true })
-    const { chosen, refused } = chooseByShares(waiting, { held: [...this.#leased.values()], max })
+    const { chosen, refused } = chooseByShares(waiting, { leased: [...this.#leased.values()], max })
     this.#refused = refused
     const webhookIds = chosen.map(({ webhookId }) => webhookId)
     if (webhookIds.length > 0) for (const queue of await leaseGivenQueues(db, lease, webhookIds)) this.#hold(queue)
+    this.#sharesAt = performance.now() + pauseMsAfter(began)
   }
 
   #hold(queue: OwnedQueue): void {
@@ -221,7 +227,7 @@ export class WebhookWorker {
     if (endpoint.wants(performance.now(), pollMs) || endpoint.isIdle) this.#delivering.wake()
   }
 
-  /** Releases queues that have nothing left, and those whose turn has ended while others wait for their place. */
+  /** Releases queues that have nothing left, and those whose turn has ended while others wait for their slot. */
   async #releaseIdle(): Promise<void> {
     this.#endTurns()
     await this.#release([...this.#leased.values()].filter(({ isIdle }) => isIdle))
@@ -231,8 +237,15 @@ export class WebhookWorker {
     const isFull = this.#leased.size >= this.#limits.endpointsMax
     if (!isFull && this.#refused.size === 0) return
     const before = performance.now() - this.#limits.turnMs
-    for (const endpoint of this.#leased.values())
-      if (endpoint.leasedSince < before && (isFull || this.#refused.has(endpoint.organisationId))) endpoint.leave()
+    const waiting = new Map(this.#refused)
+    // Those that were leased first come first.
+    for (const endpoint of this.#leased.values()) {
+      if (endpoint.leasedSince >= before) continue
+      const count = waiting.get(endpoint.organisationId) ?? 0
+      if (!isFull && count === 0) continue
+      waiting.set(endpoint.organisationId, count - 1)
+      endpoint.leave()
+    }
   }
 
   /** Releases queues. One that somebody has locked, such as a request that changes the webhook, is still leased and is read again. */

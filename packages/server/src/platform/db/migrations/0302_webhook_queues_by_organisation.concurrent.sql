@@ -13,7 +13,7 @@ declare
   upto text;
 begin
   loop
-    select max(webhook_id) into upto from (select webhook_id from webhook_queues where webhook_id > done order by webhook_id limit 1000) as part;
+    select max(webhook_id) into upto from (select webhook_id from webhook_queues where webhook_id > done order by webhook_id limit 100) as part;
     exit when upto is null;
     perform from webhook_queues where webhook_id > done and webhook_id <= upto and organisation_id is null order by webhook_id for update;
     update webhook_queues set organisation_id = webhooks.organisation_id from webhooks

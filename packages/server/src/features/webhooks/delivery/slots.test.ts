@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { id } from '../../../platform/ids.ts'
-import { chooseByShares, openPlaces } from './places.ts'
+import { chooseByShares, openSlots } from './slots.ts'
 
 const digits = (number: number) => String(number).padStart(26, '0')
 const orgOf = (at: number) => id('org').parse(`org_${digits(at)}`)
@@ -10,26 +10,26 @@ const queuesOf = (at: number, count: number) =>
     organisationId: orgOf(at),
   }))
 
-test('the first half of the places is filled without regard to the organisations', () => {
-  expect([0, 400, 500, 700].map((taken) => openPlaces(taken, 1_000))).toEqual([500, 100, 0, 0])
+test('the first half of the slots is filled without regard to the organisations', () => {
+  expect([0, 400, 500, 700].map((taken) => openSlots(taken, 1_000))).toEqual([500, 100, 0, 0])
 })
 
-test('an organisation with half of the places gets no more, and one without any gets one', () => {
-  const held = queuesOf(0, 500)
-  const { chosen, refused } = chooseByShares([...queuesOf(0, 10), ...queuesOf(1, 1)], { held, max: 1_000 })
-  expect([chosen, refused]).toEqual([queuesOf(1, 1), new Set([orgOf(0)])])
+test('an organisation with half of the slots gets no more, and one without any gets one', () => {
+  const leased = queuesOf(0, 500)
+  const { chosen, refused } = chooseByShares([...queuesOf(0, 10), ...queuesOf(1, 1)], { leased, max: 1_000 })
+  expect([chosen, refused]).toEqual([queuesOf(1, 1), new Map([[orgOf(0), 10]])])
 })
 
-test('places that several organisations want leave an eighth for those that have none', () => {
+test('slots that several organisations want leave an eighth for those that have none', () => {
   const waiting = Array.from({ length: 20 }, (_, at) => queuesOf(at, 1_000)).flat()
-  const { chosen } = chooseByShares(waiting, { held: [], max: 1_000 })
+  const { chosen } = chooseByShares(waiting, { leased: [], max: 1_000 })
   const own = Array.from(
     { length: 20 },
     (_, at) => chosen.filter(({ organisationId }) => organisationId === orgOf(at)).length,
   )
   expect(Math.min(...own)).toBeGreaterThan(0)
   expect(own[0]).toBeLessThan(500)
-  const later = chooseByShares(queuesOf(30, 1_000), { held: chosen, max: 1_000 })
+  const later = chooseByShares(queuesOf(30, 1_000), { leased: chosen, max: 1_000 })
   expect(later.chosen.length).toBeGreaterThan(0)
   expect(chosen.length).toBeLessThan(900)
 })
