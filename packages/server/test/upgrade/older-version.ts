@@ -40,7 +40,10 @@ export function takeOlderVersion(commit: string): OlderVersion {
   }
 }
 
-/** Links each installed dependency of a folder, and the packages of the workspace to those of the version. */
+/**
+ * Links each installed dependency of a folder, and the packages of the workspace to those of the version. A package that only the older version needs,
+ * such as `@fastify/busboy`, is a development dependency.
+ */
 function linkDependencies(folder: string, place: string): void {
   const installed = path.join(root, folder, 'node_modules')
   if (!existsSync(installed)) return
