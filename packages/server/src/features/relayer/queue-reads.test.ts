@@ -57,7 +57,7 @@ async function putMany(): Promise<void> {
   const signer = sql`'0x' || n / 2000`
   const isDue = sql`n / 2000 < 50`
   const hasExpired = sql`n / 2000 >= 90`
-  for (let from = 0; from < 200_000; from += 50_000)
+  for (let from = 0; from < 200_000; from += 20_000)
     await db.run(sql`
       insert into relays (network, purpose, subject_id, organisation_id, environment, signer, nonce_space, nonce, payload, valid_before, alone, state,
         attempts, next_attempt_at, check_at, created_at)
@@ -65,7 +65,7 @@ async function putMany(): Promise<void> {
         now() + case when ${hasExpired} then interval '-1 minute' else interval '1 hour' end, false, 'waiting',
         case when ${isDue} then 0 else 3 end, now() + case when ${isDue} then interval '0' else interval '10 minutes' end,
         now() + case when ${hasExpired} then interval '0' else interval '1 hour' end, now() - interval '2 minutes'
-      from generate_series(${from}::integer, ${from + 49_999}::integer) as n`)
+      from generate_series(${from}::integer, ${from + 19_999}::integer) as n`)
   await db.run(sql`
     insert into relay_queues (network, alone, organisation_id, purpose, signer, due_at)
     select network, alone, organisation_id, purpose, signer, min(next_attempt_at) from relays group by 1, 2, 3, 4, 5`)
@@ -118,9 +118,10 @@ test('with 200,000 relays of 200 organisations waiting an idle poll and a turn r
   ])
 
   // Every relay backs off: there is nothing to do.
-  await db.run(
-    sql`update relays set next_attempt_at = now() + interval '10 minutes', check_at = now() + interval '10 minutes'`,
-  )
+  for (let part = 0; part < 8; part += 1)
+    await db.run(sql`
+      update relays set next_attempt_at = now() + interval '10 minutes', check_at = now() + interval '10 minutes'
+      where id % 8 = ${part}`)
   await db.run(sql`update relay_queues set due_at = now() + interval '10 minutes'`)
   await db.run(sql`update relay_turns set due_at = now() + interval '10 minutes'`)
   await db.run({ text: 'vacuum analyze relays, relay_queues, relay_turns', values: [] })
