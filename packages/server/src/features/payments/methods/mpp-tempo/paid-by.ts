@@ -39,8 +39,8 @@ export async function paidBy(ctx: Ctx, purchase: TempoPurchase, hash: Hex) {
 async function finalReceipt(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
   const until = performance.now() + Math.min(lookMsMax, ctx.settleWaitMs)
   const chain = ctx.chains.on(purchase.network)
+  let isLast = performance.now() >= until
   for (let pollMs = pollMsFirst; ; pollMs *= pollGrowth) {
-    const isLast = performance.now() >= until
     const shown = await chain.shortReceipt(hash)
     // Only the first and the last read ask all nodes, and none for a long receipt.
     if (isLast && shown !== 'unread' && (await chain.areInBlocks([hash]))[0] === 'no') return undefined
@@ -53,7 +53,10 @@ async function finalReceipt(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promi
           : shown
     if (receipt !== undefined && (await chain.confirmReceipts([receipt]))[0] === 'yes') return receipt
     if (isLast) throw failChain('chain-unavailable', {}, new Error('too few nodes agree about a receipt'))
-    await pause(Math.max(0, Math.min(pollMs, until - performance.now())), new AbortController().signal)
+    const leftMs = until - performance.now()
+    // Decided before the pause: a timer may fire a millisecond early, and another read would follow at once.
+    isLast = leftMs <= pollMs
+    await pause(Math.max(0, Math.min(pollMs, leftMs)), new AbortController().signal)
   }
 }
 
