@@ -2,6 +2,7 @@ import { type Hex, networkByName } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import type { QuorumReads } from '../quorum-port.ts'
 import { createQuorum } from './quorum.ts'
+import { readReceipt } from './read.ts'
 import { createReceipts } from './receipts.ts'
 import type { NodeRpc, Rpc } from './rpc.ts'
 
@@ -12,12 +13,15 @@ const receipt = {
   ...{ gasUsed: '0x5208', effectiveGasPrice: '0x1', logs: [] },
 }
 
-/** A node at this height that has the receipt of block 9 if it has the block. */
-function aNode(head: number): Rpc {
+const replacedHash: Hex = `0x${'7'.repeat(64)}`
+
+/** A node at this height. It has the receipt of block 9 if it has the block; `replaced`: it has another block 9, without the transaction. */
+function aNode({ head, replaced = false }: { readonly head: number; readonly replaced?: boolean }): Rpc {
   const resultOf = (method: string, block: unknown): unknown => {
-    if (method === 'eth_getTransactionReceipt') return head < 9 ? null : receipt
+    if (method === 'eth_getTransactionReceipt') return head < 9 || replaced ? null : receipt
     const number = block === 'latest' ? `0x${head.toString(16)}` : block
-    return { number, hash: blockHash, timestamp: '0x1', transactions: [hash] }
+    const own = replaced ? replacedHash : blockHash
+    return { number, hash: own, timestamp: '0x1', transactions: replaced ? [] : [hash] }
   }
   const result: Rpc['result'] = async (method, [block]) => resultOf(method, block)
   const call: Rpc['call'] = async (method, params) => ({ ok: true, result: await result(method, params) })
@@ -29,17 +33,17 @@ function aNode(head: number): Rpc {
   return rpc
 }
 
-/** Reads receipts from nodes at these heights. Returns the result with the places of the nodes that it suspended. */
+/** Reads receipts from these nodes. Returns the result with the places of the nodes that it suspended. */
 async function readAmong<T>(
-  heads: readonly number[],
-  read: (receipts: Pick<QuorumReads, 'areInBlocks' | 'isInNoBlock'>) => Promise<T>,
+  nodes: readonly Parameters<typeof aNode>[0][],
+  read: (receipts: Pick<QuorumReads, 'areInBlocks' | 'isInNoBlock' | 'confirmReceipts'>) => Promise<T>,
 ) {
-  const network = networkByName('base-sepolia')
+  const network = networkByName('base')
   if (network === undefined) throw new Error('no such network')
   const suspended: number[] = []
-  const voters = heads.map((head, index) => ({
+  const voters = nodes.map((node, index) => ({
     node: { place: index + 1, url: '', state: 'up' as const },
-    rpc: aNode(head),
+    rpc: aNode(node),
   }))
   const rpc: NodeRpc = {
     voters,
@@ -58,8 +62,18 @@ test('a node that is one block ahead of the others, or behind, is not suspended 
     [[9, 8, 8], 'no'],
     [[9, 9, 8], 'yes'],
   ] as const) {
-    expect(await readAmong(heads, (reads) => reads.areInBlocks([hash]))).toEqual({ result: [verdict], suspended: [] })
+    const nodes = heads.map((head) => ({ head }))
+    expect(await readAmong(nodes, (reads) => reads.areInBlocks([hash]))).toEqual({ result: [verdict], suspended: [] })
     const unmined = verdict === 'yes' ? 'no' : 'yes'
-    expect(await readAmong(heads, (reads) => reads.isInNoBlock([hash]))).toEqual({ result: unmined, suspended: [] })
+    expect(await readAmong(nodes, (reads) => reads.isInNoBlock([hash]))).toEqual({ result: unmined, suspended: [] })
   }
+})
+
+test('a node that has another block shortly after a reorganization is not suspended, and below the depth of a payment it is', async () => {
+  const shown = readReceipt(receipt, hash)
+  if (shown === undefined) throw new Error('no receipt')
+  const confirm = (head: number, finality?: { readonly depth: number }) =>
+    readAmong([{ head }, { head }, { head, replaced: true }], (reads) => reads.confirmReceipts([shown], finality))
+  expect(await confirm(9, { depth: 1 })).toEqual({ result: ['yes'], suspended: [] })
+  expect(await confirm(1_000)).toEqual({ result: ['yes'], suspended: [3] })
 })

@@ -14,7 +14,8 @@ export function createReceipts(
     async confirmReceipts(receipts, finality = { depth: network.confirmationDepth }) {
       if (receipts.length === 0) return []
       const ask = (rpc: Rpc) => judge(rpc, receipts, { network, finality })
-      return (await quorum.vote({ count: receipts.length, ask })).map(verdictOf)
+      const ballot = { count: receipts.length, ask }
+      return (await quorum.vote(isShallow(network, finality) ? { ...ballot, isAtHead: true } : ballot)).map(verdictOf)
     },
     async confirmCoinArrival(arrival) {
       const decision = await quorum.decide({ depth: network.confirmationDepth })
@@ -48,6 +49,11 @@ export function createReceipts(
       return verdictOf(verdict)
     },
   }
+}
+
+/** Whether honest nodes may still have different blocks at this depth. */
+function isShallow({ confirmationDepth }: Network, finality: Finality): boolean {
+  return 'depth' in finality && finality.depth < confirmationDepth
 }
 
 export function verdictOf(vote: Vote | undefined): Verdict {

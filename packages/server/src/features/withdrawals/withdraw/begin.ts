@@ -45,8 +45,8 @@ interface Fault {
   readonly code?: string
 }
 
-/** When the partner could first be called. */
-function startOf({ createdAt, releasedAt }: WithdrawalRow): Date {
+/** When the partner could first be called: at the request, or at the approval that the withdrawal waited for. */
+export function startOf({ createdAt, releasedAt }: WithdrawalRow): Date {
   return releasedAt ?? createdAt
 }
 

@@ -4,7 +4,7 @@ import type { Recurring } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { findTransfer } from '../../transfers/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
-import { begin, partnerOf, requestedPayout } from './begin.ts'
+import { begin, partnerOf, requestedPayout, startOf } from './begin.ts'
 import { type DueRow, isAnyDue, listDue, takeDue } from './due-store.ts'
 import { complete, converted, end, refunded } from './end.ts'
 import {
@@ -111,7 +111,7 @@ async function followOne(system: Omit<Ctx, 'tenant'>, row: DueRow): Promise<void
     const followed = await findWithdrawal(ctx.db, ctx.tenant, withdrawalId)
     if (followed === undefined) return
     const now = ctx.clock.now().getTime()
-    const waitMs = nextPollMs(followed, now - followed.createdAt.getTime())
+    const waitMs = nextPollMs(followed, now - startOf(followed).getTime())
     await setNextPoll(ctx.db, ctx.tenant, withdrawalId, waitMs === undefined ? null : instantOf(now + waitMs))
   } catch (error) {
     ctx.log.warn({ err: error, withdrawalId }, 'a withdrawal could not continue; retrying')
@@ -135,9 +135,9 @@ const longestCompleted = 6 * hourMs
 const returnable = 30 * 24 * hourMs
 
 /**
- * Milliseconds until the next poll of a withdrawal of this age: an eighth of it, so that a young one is polled often. A completed one is
- * polled for thirty days, since a bank may return money, and a failed one as long while the partner must return its tokens; `undefined` if
- * nothing is expected any more.
+ * Milliseconds until the next poll of a withdrawal that began this long ago: an eighth of the time, so that a young one is polled
+ * often. A completed one is polled for thirty days, since a bank may return money, and a failed one as long while the partner must
+ * return its tokens; `undefined` if nothing is expected any more.
  */
 export function nextPollMs(known: Known, ageMs: number): number | undefined {
   const isEnded = known.status === 'completed' || known.status === 'failed'
