@@ -64,3 +64,8 @@ test('due deliveries of an endpoint are read up to the limit, however many are d
   expect(await rowsReadBy(readDue)).toBeLessThan(40n)
   expect(await rowsReadBy(release)).toBeLessThan(40n)
 })
+
+test('no queue is without an organisation, also where data is restored without triggers', async () => {
+  const nameless = statement(`insert into webhook_queues (webhook_id) values ('wh_01h455vb4pex5vsknk084sn02r')`)
+  await expect(database.db.run(nameless)).rejects.toThrow('webhook_queues_organisation_check')
+})

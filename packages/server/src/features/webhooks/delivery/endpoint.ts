@@ -106,6 +106,11 @@ export class EndpointQueue {
     return this.#inHand.size === 0 && (this.#isLeaving || !this.#mayHaveMore)
   }
 
+  /** Whether the turn has ended. */
+  get isLeaving(): boolean {
+    return this.#isLeaving
+  }
+
   /** Ends the turn: nothing new is sent, and the endpoint is idle once nothing is in flight. */
   leave(): void {
     this.#isLeaving = true

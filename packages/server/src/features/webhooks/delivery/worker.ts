@@ -1,6 +1,6 @@
 import { instantOf } from '../../../platform/clock.ts'
 import type { DueStarts } from '../../../platform/db/due-checks.ts'
-import { newId, type OrganisationId } from '../../../platform/ids.ts'
+import { newId } from '../../../platform/ids.ts'
 import { startDueLoop } from '../../../platform/work/due-work.ts'
 import { pause, type RunningLoop } from '../../../platform/work/loop.ts'
 import { endNext, isAnyEndDue } from '../delivery-store.ts'
@@ -24,6 +24,7 @@ import {
 import { createRecord } from './record.ts'
 import { createSignDelivery, type SendDeps, send } from './send.ts'
 import { chooseByShares, openSlots } from './slots.ts'
+import { endTurns, type WaitingQueues, withoutLeaving } from './turns.ts'
 
 /** Interval at which the leased queues are read for deliveries that other processes wrote or that have become due. */
 const pollMs = 50
@@ -70,8 +71,8 @@ export class WebhookWorker {
   readonly #ending: RunningLoop
   /** Where the next list of due queues starts. */
   readonly #starts: DueStarts = new Map()
-  /** By organisation, the listed queues for which it may have no more slots. */
-  #refused: ReadonlyMap<OrganisationId, number> = new Map()
+  /** The listed queues whose organisations may have no more slots. */
+  #waiting: WaitingQueues = new Map()
   /** When queues may be listed by shares again, on the clock of `performance.now`. */
   #sharesAt = 0
   /** Whether the tables may have something new. */
@@ -164,7 +165,7 @@ export class WebhookWorker {
     const open = openSlots(this.#leased.size, this.#limits.endpointsMax)
     const oldest = open === 0 ? [] : await leaseQueues(this.#deps.db, this.#lease(), open)
     for (const queue of oldest) this.#hold(queue)
-    if (oldest.length < open) this.#refused = new Map()
+    if (oldest.length < open) this.#waiting = new Map()
     else if (performance.now() >= this.#sharesAt) await this.#takeByShares()
   }
 
@@ -172,14 +173,14 @@ export class WebhookWorker {
     const { db } = this.#deps
     const { endpointsMax: max } = this.#limits
     const most = max - this.#leased.size
-    this.#refused = new Map()
+    this.#waiting = new Map()
     if (most <= 0) return
     const began = performance.now()
     const lease = this.#lease()
     const due = { now: lease.now, most, starts: this.#starts }
     const waiting = await db.tx((tx) => listQueuesByShares(tx, due), { readsInOrder: true })
     const { chosen, refused } = chooseByShares(waiting, { leased: [...this.#leased.values()], max })
-    this.#refused = refused
+    this.#waiting = withoutLeaving(refused, this.#leased.values())
     const webhookIds = chosen.map(({ webhookId }) => webhookId)
     if (webhookIds.length > 0) for (const queue of await leaseGivenQueues(db, lease, webhookIds)) this.#hold(queue)
     this.#sharesAt = performance.now() + pauseMsAfter(began)
@@ -229,23 +230,11 @@ export class WebhookWorker {
 
   /** Releases queues that have nothing left, and those whose turn has ended while others wait for their slot. */
   async #releaseIdle(): Promise<void> {
-    this.#endTurns()
-    await this.#release([...this.#leased.values()].filter(({ isIdle }) => isIdle))
-  }
-
-  #endTurns(): void {
-    const isFull = this.#leased.size >= this.#limits.endpointsMax
-    if (!isFull && this.#refused.size === 0) return
     const before = performance.now() - this.#limits.turnMs
-    const waiting = new Map(this.#refused)
+    const isFull = this.#leased.size >= this.#limits.endpointsMax
     // Those that were leased first come first.
-    for (const endpoint of this.#leased.values()) {
-      if (endpoint.leasedSince >= before) continue
-      const count = waiting.get(endpoint.organisationId) ?? 0
-      if (!isFull && count === 0) continue
-      waiting.set(endpoint.organisationId, count - 1)
-      endpoint.leave()
-    }
+    endTurns(this.#leased.values(), { waiting: this.#waiting, before, isFull })
+    await this.#release([...this.#leased.values()].filter(({ isIdle }) => isIdle))
   }
 
   /** Releases queues. One that somebody has locked, such as a request that changes the webhook, is still leased and is read again. */
