@@ -73,9 +73,9 @@ async function* joined(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
   let isDone = false
   try {
     while (!isDone) {
-      const next = source.next()
+      const next = Promise.resolve(source.next())
       // The source may fail while this generator waits for its reader; the `await` below reports the failure.
-      void Promise.resolve(next).catch(() => {})
+      void next.catch(() => {})
       if (bytes > 0 && (Date.now() >= sendAt || (await isLate(next, sendAt - Date.now())))) yield await take()
       const { done, value } = await next
       isDone = done === true
@@ -87,7 +87,8 @@ async function* joined(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
     }
     if (bytes > 0) yield await take()
   } finally {
-    if (!isDone) source.return?.().catch(() => {})
+    // Not every iterator of a caller returns a promise here.
+    if (!isDone) void (async () => source.return?.())().catch(() => {})
   }
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterEach, expect, test, vi } from 'vitest'
 import { createPurser, NotFoundError, type Purser } from '../src/index.ts'
+import { fileForm } from '../src/multipart.ts'
 import { apiKey } from './fake-purser.ts'
 import { bodyOf, serve } from './pay-stage.ts'
 
@@ -136,6 +137,24 @@ test('a small piece of a slow source leaves without the next one', async () => {
     yield new TextEncoder().encode('another line\n')
   }
   expect(await clientOf(url).vaults.files.add('vlt_1', slowly())).toMatchObject({ name: 2 })
+})
+
+/** An iterator of JavaScript code, whose functions return no promises. */
+function iterated(pieces: readonly Uint8Array[]): AsyncIterable<Uint8Array> {
+  const values = pieces.values()
+  const iterator = { next: () => values.next(), return: () => undefined }
+  return { [Symbol.asyncIterator]: () => iterator as unknown as AsyncIterator<Uint8Array> }
+}
+
+test('an iterator whose functions return no promises is sent, and may be left before its end', async () => {
+  const { received, purser } = await aVault()
+  await purser.vaults.files.add('vlt_1', iterated([bytes, bytes]))
+  expect(received[0]?.bytes.toString()).toBe(text + text)
+  const { body } = fileForm(iterated([new Uint8Array(16_384), new Uint8Array(16_384)]), {})
+  if (!(body instanceof ReadableStream)) throw new Error('the form is no stream')
+  const reader = body.getReader()
+  for (const _ of ['the head', 'the first piece']) await reader.read()
+  await expect(reader.cancel()).resolves.toBeUndefined()
 })
 
 test('a fast source waits for a slow server', async () => {

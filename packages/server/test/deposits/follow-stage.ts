@@ -12,7 +12,6 @@ import type { BalanceReads } from '../../src/features/wallets/deposits/opening.t
 import { unwatchAddress, type WatchHead, watchAddress } from '../../src/features/wallets/deposits/watch.ts'
 import { createWatched } from '../../src/features/wallets/deposits/watched.ts'
 import type { Deps } from '../../src/modules.ts'
-import type { Clock } from '../../src/platform/clock.ts'
 import type { Tenant } from '../../src/platform/ctx.ts'
 import { type Db, sql } from '../../src/platform/db/db.ts'
 import { newId } from '../../src/platform/ids.ts'
@@ -109,7 +108,7 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
       nodes: readonly Rpc[],
       own: {
         readonly db?: Db
-        readonly clock?: Clock
+        readonly nowMs?: () => number
         readonly wrap?: (reads: FollowReads) => FollowReads
         readonly stateAt?: BalanceReads['stateAt']
       } = {},
@@ -120,7 +119,7 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
         ...createBlockReads(eachInTurn(nodes), all),
         ...createTransferReads(network, createQuorum(network, all)),
       }
-      const ownDeps = { ...deps, db: own.db ?? deps.db, clock: own.clock ?? deps.clock }
+      const ownDeps = { ...deps, db: own.db ?? deps.db }
       return createFollower({
         deps: ownDeps,
         network,
@@ -129,6 +128,7 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
         watched: createWatched(ownDeps, tenant.environment),
         lease,
         stopped: new AbortController().signal,
+        ...(own.nowMs === undefined ? {} : { nowMs: own.nowMs }),
       })
     },
     stop: () => database.drop(),

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { ShiftedClock } from '../webhooks/clock.ts'
 import { aFakeChain, aTx, type FakeChain } from './fake-chain.ts'
 import { aFollowStage, anAddress, type FollowStage, transfer } from './follow-stage.ts'
 
@@ -122,16 +121,16 @@ test('where no node responds at the deletion, a deposit in the block before it i
 
 test('a pass that takes long confirms a page of deposits, and the next one continues behind it', async () => {
   const wallet = await stage.wallet()
-  const clock = new ShiftedClock()
+  let nowMs = 0
   const pages: number[] = []
   const follow = await stage.follower([chain.node()], {
-    clock,
+    nowMs: () => nowMs,
     wrap: (reads) => ({
       ...reads,
       async confirmTransfers(claims) {
         if (claims.length === 0) return []
         pages.push(claims.length)
-        clock.forward(20_000)
+        nowMs += 20_000
         return pages.length === 1 ? claims.map(() => 'undecided') : reads.confirmTransfers(claims)
       },
     }),

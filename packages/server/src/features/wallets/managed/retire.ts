@@ -84,7 +84,9 @@ async function refuseFundedOn(ctx: Ctx, wallet: MasterWalletRow, network: Networ
   let after = 0
   for (;;) {
     const children = await listUsedChildren(ctx.db, ctx.tenant, wallet.id, {
-      ...{ network: network.name, after, limit: addressesPerRead },
+      network: network.name,
+      after,
+      limit: addressesPerRead,
     })
     const last = children.at(-1)
     if (last === undefined) return hasFrozen

@@ -1,7 +1,7 @@
 import { type Address, decodeTransferWithMemoLog, type Hex, sameAddress } from '@purser/protocol'
 import { fail as failChain } from '../../../../chain/errors.ts'
 import type { Receipt } from '../../../../chain/port.ts'
-import { pause } from '../../../../platform/work/loop.ts'
+import { type PollRead, pollUntil } from '../../../../platform/work/poll-until.ts'
 import { fail, refusedMpp } from '../../errors.ts'
 import { transferClaim } from '../../new-payment.ts'
 import type { Ctx } from '../../ports.ts'
@@ -15,7 +15,7 @@ export interface TempoPurchase extends MppPurchase {
 }
 
 /** Maximum milliseconds of waiting for a receipt: a node may be this far behind the payer's node and still be used. */
-const lookMsMax = 5_000
+const waitMsMax = 5_000
 /** Milliseconds until the receipt is read again, and the factor by which they grow: an invented hash must not cost many reads. */
 const pollMsFirst = 200
 const pollGrowth = 2
@@ -37,27 +37,34 @@ export async function paidBy(ctx: Ctx, purchase: TempoPurchase, hash: Hex) {
  * `chain-unavailable`: a refusal would make the payer of a real transfer pay again.
  */
 async function finalReceipt(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
-  const until = performance.now() + Math.min(lookMsMax, ctx.settleWaitMs)
+  const receipt = await pollUntil(
+    { waitMs: Math.min(waitMsMax, ctx.settleWaitMs), pollMs: pollMsFirst, growth: pollGrowth },
+    (at) => readReceipt(ctx, purchase, hash, at),
+    (read) => read !== undefined,
+  )
+  if (receipt === undefined) throw failChain('chain-unavailable', {}, new Error('too few nodes agree about a receipt'))
+  return receipt === 'none' ? undefined : receipt
+}
+
+/** Returns the receipt that a majority confirms, `none` if this is the last read and a majority has none, and undefined while no majority decides. */
+async function readReceipt(
+  ctx: Ctx,
+  purchase: TempoPurchase,
+  hash: Hex,
+  { isFirst, isLast }: PollRead,
+): Promise<Receipt | 'none' | undefined> {
   const chain = ctx.chains.on(purchase.network)
-  let isLast = performance.now() >= until
-  for (let pollMs = pollMsFirst; ; pollMs *= pollGrowth) {
-    const shown = await chain.shortReceipt(hash)
-    // Only the first and the last read ask all nodes, and none for a long receipt.
-    if (isLast && shown !== 'unread' && (await chain.areInBlocks([hash]))[0] === 'no') return undefined
-    const isAsked = shown === undefined && (isLast || pollMs === pollMsFirst)
-    const receipt =
-      shown === 'unread'
-        ? await longReceipt(ctx, purchase, hash)
-        : isAsked
-          ? (await chain.findReceipts([hash]))[0]?.receipt
-          : shown
-    if (receipt !== undefined && (await chain.confirmReceipts([receipt]))[0] === 'yes') return receipt
-    if (isLast) throw failChain('chain-unavailable', {}, new Error('too few nodes agree about a receipt'))
-    const leftMs = until - performance.now()
-    // Decided before the pause: a timer may fire a millisecond early, and another read would follow at once.
-    isLast = leftMs <= pollMs
-    await pause(Math.max(0, Math.min(pollMs, leftMs)), new AbortController().signal)
-  }
+  const shown = await chain.shortReceipt(hash)
+  // Only the first and the last read ask all nodes, and none for a long receipt.
+  if (isLast && shown !== 'unread' && (await chain.areInBlocks([hash]))[0] === 'no') return 'none'
+  const isOfAll = shown === undefined && (isFirst || isLast)
+  const receipt =
+    shown === 'unread'
+      ? await longReceipt(ctx, purchase, hash)
+      : isOfAll
+        ? (await chain.findReceipts([hash]))[0]?.receipt
+        : shown
+  return receipt !== undefined && (await chain.confirmReceipts([receipt]))[0] === 'yes' ? receipt : undefined
 }
 
 /**

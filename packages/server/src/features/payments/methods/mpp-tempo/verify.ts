@@ -15,7 +15,7 @@ import type { Receipt, SignedTransaction, TempoTransaction } from '../../../../c
 import { unixSeconds } from '../../../../platform/clock.ts'
 import { isProblem } from '../../../../platform/errors.ts'
 import type { PaymentId } from '../../../../platform/ids.ts'
-import { pause } from '../../../../platform/work/loop.ts'
+import { pollUntil } from '../../../../platform/work/poll-until.ts'
 import { fail, refusedMpp } from '../../errors.ts'
 import { readFunds } from '../../funds.ts'
 import { commonFields, expiryOf, transactionClaim, transferClaim } from '../../new-payment.ts'
@@ -281,17 +281,15 @@ async function sendAndWait(
 }
 
 async function waitForChain(ctx: Ctx, network: Network, paymentId: PaymentId): Promise<void> {
-  const until = performance.now() + ctx.settleWaitMs
-  for (;;) {
+  const follow = async (): Promise<boolean> => {
     const row = await findSent(ctx.db, ctx.tenant, paymentId)
-    if (row === undefined) return
-    const isOver = await followPayment(ctx, network, row).catch((error: unknown) => {
+    if (row === undefined) return true
+    return followPayment(ctx, network, row).catch((error: unknown) => {
       ctx.log.warn({ err: error, paymentId }, 'the chain could not be read for a payment; it stays open')
       return false
     })
-    if (isOver || performance.now() >= until) return
-    await pause(receiptPollMs, new AbortController().signal)
   }
+  await pollUntil({ waitMs: ctx.settleWaitMs, pollMs: receiptPollMs }, follow, (isOver) => isOver)
 }
 
 /** Returns the fields that the rows of pulled and pushed payments share. */
