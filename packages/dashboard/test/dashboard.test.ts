@@ -30,7 +30,7 @@ let paymentId: string
 
 beforeAll(async () => {
   database = await freshDatabase({ plans: 'general' })
-  // Few tests wait for a deposit or a bridge, and each look costs for as long as the file runs.
+  // Few tests wait for a deposit or a bridge, and each read costs for as long as the file runs.
   const starting = startTemporaryDev({ databaseUrl: database.url, depositPollMsMax: 1_000, relayerMs: 1_000 })
   ;[dev, browser] = await Promise.all([starting, launchBrowser(), buildIfNeeded()])
   session = { storageState: await signIn(browser, dev), since: performance.now() }

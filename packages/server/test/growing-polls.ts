@@ -10,7 +10,7 @@ const { poll } = expect
 
 /**
  * `expect.poll` that waits a quarter of the time that it has waited so far, between a first and a last interval, unless the test gives an interval.
- * A look is a request of some 5 ms of CPU: a test that waits for two seconds makes 14 instead of 20, and one that waits for a moment ends as soon
+ * A read is a request of some 5 ms of CPU: a test that waits for two seconds makes 14 instead of 20, and one that waits for a moment ends as soon
  * as before.
  */
 const growing: typeof poll = (read, options = {}) => {

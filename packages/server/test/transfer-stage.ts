@@ -19,7 +19,7 @@ export interface Managed {
 /** The longest time that anything is waited for. */
 export const patient = { timeout: 60_000 }
 
-/** For a poll that itself mines a block or moves the clock: each look brings the end closer, so the looks do not become rarer. */
+/** Options of a poll that itself mines a block or moves the clock: each read brings the end closer, so the reads do not become rarer. */
 export const driving = { timeout: 60_000, interval: 50 }
 
 /** One deployment on one local chain, behind a node that a test may make lie, with a clock that a test moves. */

@@ -19,7 +19,7 @@ afterAll(() => stage?.stop())
 
 const patient = { timeout: 60_000 }
 
-/** A bridge that waits for an approval since twenty minutes. */
+/** A bridge that has waited twenty minutes for an approval. */
 async function aWaiting(master: Managed): Promise<Answer> {
   const sent = await stage.send(bridgeOf(master, { amount: '20' }))
   expect(sent.status).toBe(202)

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { type Attempt, oneAtATime, pauseAfterShortage } from './eviction-throttle.ts'
-import type { EvictionResult } from './unmined-payments.ts'
+import type { FreedQuota } from './unmined-payments.ts'
 
-function anAttempt(payer: string, freed: EvictionResult, changes: Partial<Attempt<string>> = {}): Attempt<string> {
+function anAttempt(payer: string, freed: FreedQuota, changes: Partial<Attempt<string>> = {}): Attempt<string> {
   return { name: 'shop', payer, own: 5n, nowMs: 0, free: async () => freed, record: async () => payer, ...changes }
 }
 
@@ -24,8 +24,8 @@ test('a payment that needs much pauses none that needs less, and each that needs
 test('attempts of one name run one after the other, also after one that failed', async () => {
   const attempt = oneAtATime(pauseAfterShortage<string>())
   const order: string[] = []
-  const first = Promise.withResolvers<EvictionResult>()
-  const free = (name: string, freed: Promise<EvictionResult>) => () => {
+  const first = Promise.withResolvers<FreedQuota>()
+  const free = (name: string, freed: Promise<FreedQuota>) => () => {
     order.push(name)
     return freed
   }

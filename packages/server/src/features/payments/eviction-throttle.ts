@@ -1,5 +1,5 @@
 import { createSemaphores } from '../../platform/semaphores.ts'
-import type { EvictionResult } from './unmined-payments.ts'
+import type { FreedQuota } from './unmined-payments.ts'
 
 /** Milliseconds between two attempts to free quota of one organisation, after one that freed too little. */
 const pauseMs = 5_000
@@ -14,7 +14,7 @@ export interface Attempt<T> {
   /** How much of the quota the new payment needs: one payment, or its gas. */
   readonly own: bigint
   readonly nowMs: number
-  readonly free: () => Promise<EvictionResult>
+  readonly free: () => Promise<FreedQuota>
   readonly record: () => Promise<T>
 }
 

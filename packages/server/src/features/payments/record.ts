@@ -30,7 +30,7 @@ import { insertReceipts, lockForRecording, type NewReceipt, type Verdict } from 
 import { evictOpenPayments } from './release.ts'
 import type { VerifiedPayment } from './schema.ts'
 import { findPayment, type NewPayment, type PaymentRow } from './store.ts'
-import { type EvictionResult, releaseUnminedPayments, unminedMs } from './unmined-payments.ts'
+import { type FreedQuota, uncountUnmined, unminedMs } from './unmined-payments.ts'
 
 /** Limits of the deployment that recording applies. */
 export interface RecordLimits {
@@ -48,7 +48,7 @@ const triesMax = 3
 const recordersMax = 10_000
 
 type Outcome = Verdict | Error
-type Free = (candidate: Candidate, exhausted: ExhaustedQuota) => Promise<EvictionResult>
+type Free = (candidate: Candidate, exhausted: ExhaustedQuota) => Promise<FreedQuota>
 
 /**
  * Records verified payments whose parties are not sanctioned. Payments of concurrent requests share a batch, one batch of a
@@ -59,7 +59,7 @@ type Free = (candidate: Candidate, exhausted: ExhaustedQuota) => Promise<Evictio
 export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
   const recorders = new Map<string, (candidate: Candidate) => Promise<Outcome>>()
   const ways = [
-    { free: releaseUnminedPayments, attempt: pauseAfterShortage<Outcome>() },
+    { free: uncountUnmined, attempt: pauseAfterShortage<Outcome>() },
     { free: evictOpenPayments, attempt: oneAtATime(pauseAfterShortage<Outcome>()) },
   ]
   const recorderOf = ({ tenant }: Ctx) => {

@@ -22,7 +22,7 @@ import type { Payment, ReleaseRequest } from './schema.ts'
 import { recordFailed } from './settlement-outcome.ts'
 import { setCheckAt } from './settlement-store.ts'
 import type { NewPayment } from './store.ts'
-import type { EvictionResult } from './unmined-payments.ts'
+import type { FreedQuota } from './unmined-payments.ts'
 import { nextCheckOf } from './void.ts'
 
 /** A payment younger than this, in milliseconds, is never evicted. */
@@ -65,10 +65,7 @@ export async function releasePayment(
  * Voids as many open payments as another payment needs: the oldest that were verified two minutes ago or earlier, or else further payments of the
  * payers with the most. A payment whose settlement was requested is never evicted. Evictions do not count toward the limit on releases.
  */
-export async function evictOpenPayments(
-  { ctx, payment }: Candidate,
-  exhausted: ExhaustedQuota,
-): Promise<EvictionResult> {
+export async function evictOpenPayments({ ctx, payment }: Candidate, exhausted: ExhaustedQuota): Promise<FreedQuota> {
   const needed = await neededBy(ctx, payment, exhausted)
   const oldest = await voidOldest(ctx, { payment, exhausted }, needed)
   if (oldest === 'some') return oldest
@@ -79,7 +76,7 @@ export async function evictOpenPayments(
 }
 
 /** `locked`: what would suffice is locked by other transactions, such as those of another process that voids it. */
-type Voided = EvictionResult | 'locked'
+type Voided = FreedQuota | 'locked'
 
 interface EvictionRequest {
   readonly payment: NewPayment

@@ -9,7 +9,7 @@ import { recordUncounted } from './settlement-outcome.ts'
  * The result of an attempt to free quota: it freed some, or found payments that free too little, or found none. `too-little-for-payer`: they would
  * suffice for a payer without open payments.
  */
-export type EvictionResult = 'some' | 'too-little' | 'too-little-for-payer' | 'none'
+export type FreedQuota = 'some' | 'too-little' | 'too-little-for-payer' | 'none'
 
 /** How long a payer's transaction counts in the month while no block includes it, in milliseconds. */
 export const unminedMs = 10_000
@@ -20,10 +20,7 @@ const freedMax = 100
  * Removes payments from the month's count, and releases their gas, if by a majority of the nodes no block includes their transactions ten seconds after
  * they were sent; the oldest first. Nothing else changes for them: a block may still include them.
  */
-export async function releaseUnminedPayments(
-  { ctx, payment }: Candidate,
-  exhausted: ExhaustedQuota,
-): Promise<EvictionResult> {
+export async function uncountUnmined({ ctx, payment }: Candidate, exhausted: ExhaustedQuota): Promise<FreedQuota> {
   const until = instantOf(ctx.clock.now().getTime() - unminedMs)
   const sent = await listUnmined(ctx.db, ctx.tenant, payment, { exhausted, until, most: freedMax })
   const byNetwork = Map.groupBy(sent, ({ network }) => network)

@@ -21,7 +21,7 @@ import {
   findTransfer,
   listSources,
   lockTransfer,
-  markReleased,
+  markAccepted,
   type StepRow,
   type TransferId,
   type TransferRow,
@@ -53,7 +53,7 @@ async function beginApproved(ctx: Ctx, approval: ApprovalRow): Promise<void> {
       const { endedAt } = await lockWithFunds(ctx, tx, transfer.id, plan)
       const now = ctx.clock.now()
       if (!(await markApplied(tx, approval.id, now)) || endedAt !== null) return
-      await markReleased(tx, ctx.tenant, transfer.id, now)
+      await markAccepted(tx, ctx.tenant, transfer.id, now)
       if (!(await storeAgain(ctx, tx, transfer.id, plan))) throw contendedBy(plan)
     })
   })

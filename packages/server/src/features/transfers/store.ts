@@ -171,8 +171,8 @@ export async function insertSteps(tx: Tx, steps: readonly NewStep[]): Promise<vo
       ${steps.map(({ transactionId }) => transactionId)}::text[])`)
 }
 
-/** Marks that the approval of a transfer was applied. */
-export async function markReleased(tx: Tx, tenant: Tenant, transferId: TransferId, now: Date): Promise<void> {
+/** Records when the approval of a transfer was applied. Its column is named as in migration 0295. */
+export async function markAccepted(tx: Tx, tenant: Tenant, transferId: TransferId, now: Date): Promise<void> {
   await tx.run(sql`
     update transfers set released_at = ${now}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${transferId}`)

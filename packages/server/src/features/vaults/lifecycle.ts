@@ -84,7 +84,8 @@ function expireBatch(ctx: Ctx): Promise<number> {
 }
 
 /**
- * Deletes a vault, whatever its status, and releases its counts. The same transaction queues its contents for deletion. The audit log records who deleted it: its own events are gone.
+ * Deletes a vault, whatever its status, and releases its counts. The same transaction queues its contents for deletion. The audit log records who
+ * deleted it: its own events are gone.
  */
 export function deleteVault(ctx: Ctx, vaultId: VaultId): Promise<void> {
   return ctx.db.tx(async (tx) => {

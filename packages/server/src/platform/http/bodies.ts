@@ -19,7 +19,7 @@ interface BodyRules {
   /** Milliseconds for which the connection may be silent after a streamed body. */
   readonly silenceMsMax: number
   readonly isAnswered: () => boolean
-  /** Answers the request and closes its connection. */
+  /** Sends the refusal and closes the connection. */
   readonly refuse: (problem: Problem) => void
 }
 
@@ -30,7 +30,7 @@ export function limitBody(raw: IncomingMessage, rules: BodyRules): void {
   const { response, restFor, msMax, silenceMsMax, isAnswered, refuse } = rules
   limitUnreadBody(raw, response)
   const refuseChunks = (): void => {
-    // Whoever reads the body answers.
+    // The reader of the body sends the response.
     if (raw.listenerCount('error') > 0) raw.emit('error', tooManyChunks())
     else if (isAnswered()) raw.destroy()
     else refuse(tooManyChunks())

@@ -6,7 +6,7 @@ export const tinyChunksMax = 1_000
 
 /** How a body with too many tiny chunks is received. */
 export interface ChunkRule {
-  /** Answers the request. Called once; nothing more of the body is received then. */
+  /** Sends the refusal. Called once; nothing more of the body is received then. */
   readonly refuse: () => void
   /** Returns how many milliseconds the connection rests for so many tiny chunks; undefined if the request is refused. Without it, it is refused at once. */
   readonly restFor?: ((chunks: number) => number | undefined) | undefined

@@ -71,17 +71,23 @@ async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
   return (candidates.scannedTo ?? 0) > 0 ? 0 : wanted.everyMinutes * 60_000
 }
 
-/**
- * Returns for how many children the day has gas left. Automatic sweeps leave half of the day's budget to payments and to requested sweeps; a child that
- * costs more than half may use a day of which nothing was used.
- */
 async function countAffordable(ctx: Ctx, network: Network): Promise<number> {
   const each = ctx.gasPrices.costOf(network, gasOfEach(network))
-  const day = ctx.settleNanoUsdPerDayMax
-  const all = await gasLeft(ctx, network)
-  const left = all - day / 2n
-  if (left < each) return all >= day && all >= each ? 1 : 0
-  return each === 0n ? sweepChildrenMax : Math.min(sweepChildrenMax, Number(left / each))
+  return affordableChildren({ each, day: ctx.settleNanoUsdPerDayMax, left: await gasLeft(ctx, network) })
+}
+
+/**
+ * Returns for how many children the day has gas left. Automatic sweeps leave half of the day's budget to payments and to requested sweeps; a child that
+ * costs more than half may use a day of which nothing was used. One payment after midnight UTC ends that exception for the day.
+ */
+export function affordableChildren({
+  each,
+  day,
+  left,
+}: { readonly [name in 'each' | 'day' | 'left']: bigint }): number {
+  const half = left - day / 2n
+  if (half < each) return left >= day && left >= each ? 1 : 0
+  return each === 0n ? sweepChildrenMax : Math.min(sweepChildrenMax, Number(half / each))
 }
 
 /** Recurring work of sweeps. */
