@@ -31,13 +31,10 @@ test.each(posts.map((operation) => [operation.id, operation] as const))(
     const { params, body } = samplesOf(ids)[id]?.() ?? {}
     const headers = { ...asKey(org.testKey), 'idempotency-key': randomUUID() }
     const text = body === undefined ? undefined : JSON.stringify(body)
-    const began = performance.now()
     const answer = await sendRaw(world.base, operation, { headers, params: params ?? {}, body: text })
-    // These worlds have no chain. Operations that need one are refused after their own work on the database.
+    // A request that waits for a second connection is refused with 503. These worlds have no chain. Operations that need one are refused after their own work on the database.
     const isAnswered = answer.status < 500 || answer.text.includes('/problems/chain-not-configured')
     expect(isAnswered, answer.text).toBe(true)
-    // The pool gives up after ten seconds.
-    expect(performance.now() - began).toBeLessThan(8_000)
   },
 )
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startS3 } from '../../test/files/s3-server.ts'
 import { createFairSemaphore } from '../platform/fair-semaphore.ts'
@@ -103,12 +103,11 @@ test('a reader that stalls leaves its connection to others, and is sent the rest
 })
 
 test('a reader that goes on waits for a connection as long as it takes, and is not cut', async () => {
-  const blobs = await aStore({ readsMax: 1, stalledMs: 20, waitMsMax: 20 })
+  const blobs = await aStore({ readsMax: 1, stalledMs: 20, waitMsMax: 1_000 })
   const slow = await stalledAt3(await open(blobs, 'slow'))
   const other = await open(blobs, 'other')
   slow.goOn()
   await expect(blobs.open(key, undefined, 'slow')).rejects.toMatchObject({ code: 'service-unavailable' })
-  await delay(100)
   other.destroy()
   await slow.written
   expect(slow.sha256()).toBe(sha256)

@@ -57,10 +57,7 @@ test.each<[string, string, string, Partial<PostOutcome>]>([
   async (_, first, unit, expected) => {
     const { port, sentBytes } = await aFlood(first, unit)
     const post = poster(port)
-    const began = performance.now()
-    const outcome = await post()
-    expect(outcome).toMatchObject(expected)
-    expect(performance.now() - began).toBeLessThan(5_000)
+    expect(await post()).toMatchObject(expected)
     expect(sentBytes()).toBeLessThan(2 ** 24)
   },
 )

@@ -114,10 +114,9 @@ test('a receiver that speaks plain HTTP where TLS is due is a failure', async ()
 
 test('a receiver that accepts the connection and never completes the handshake is limited by the connect timeout', async () => {
   const port = await portOf(createNetServer(() => {}))
-  const began = performance.now()
-  const limits = { connectMs: 300, totalMs: 20_000 }
+  // The limit of the whole request is longer than that of this test.
+  const limits = { connectMs: 300, totalMs: 600_000 }
   expect(await post(`https://${name}:${port}/in`, { limits })).toEqual({ kind: 'failed', failure: 'timeout' })
-  expect(performance.now() - began).toBeLessThan(5_000)
 })
 
 test('the limit of what is received for one request holds under TLS, and is of one request there too', async () => {
@@ -129,9 +128,7 @@ test('the limit of what is received for one request holds under TLS, and is of o
     socket.on('error', () => {}).on('drain', pour)
     socket.once('data', pour)
   })
-  const began = performance.now()
   expect(await post(`https://${name}:${await portOf(flood)}/`)).toEqual({ kind: 'failed', failure: 'answer-malformed' })
-  expect(performance.now() - began).toBeLessThan(5_000)
   expect(sent).toBeLessThan(2 ** 24)
   let connections = 0
   const honest = createServer(good, (socket) => {

@@ -213,9 +213,7 @@ test.each([
   ],
 ])('a receiver that %s is limited by the timeout', async (_, talk, expected) => {
   const receiver = await aRawReceiver(talk)
-  const began = performance.now()
   expect(await aGuardedFetch({ limits: hurried }).post(to(receiver))).toMatchObject(expected)
-  expect(performance.now() - began).toBeLessThan(5_000)
 })
 
 function drip(first: string, then: string): (socket: Socket) => void {
@@ -326,13 +324,12 @@ test('requests of one group that all hang delay no other group', async () => {
   const receiver = await aReceiver((request, response) => {
     if (request.url !== '/hang') response.end()
   })
-  const guarded = aGuardedFetch({ limits: { totalMs: 5_000, connectionsPerGroup: 4 } })
+  const guarded = aGuardedFetch({ limits: { totalMs: 60_000, connectionsPerGroup: 4 } })
   const hanging = `http://hooks.example.test:${receiver.port}/hang`
   const stuck = Array.from({ length: 100 }, () => guarded.post(to(receiver, { url: hanging })))
-  const began = performance.now()
   for (let i = 0; i < 20; i++)
     expect(await guarded.post(to(receiver, { group: 'wh_2' }))).toMatchObject({ status: 200 })
-  expect(performance.now() - began).toBeLessThan(4_000)
+  expect(await Promise.race([...stuck, 'pending'])).toBe('pending')
   expect(receiver.requests.filter((request) => request === 'POST /hang')).toHaveLength(4)
   await guarded.close()
   expect(new Set((await Promise.all(stuck)).map((outcome) => outcome.kind))).toEqual(new Set(['failed']))

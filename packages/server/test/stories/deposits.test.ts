@@ -65,12 +65,10 @@ test('a deposit at a BYO wallet, a master and a child is published to the receiv
   const hook = await aHook()
   const [wallet, master] = [await world.wallet(org, { chain: 'base' }), await aMaster()]
   const child = await aChild(master)
-  const began = performance.now()
   const hashes = new Map<string, string>()
   for (const { id, address } of [wallet, master, child])
     hashes.set(id, await fundToken(chain, 'USDC', address, 1_250_000n))
   await hook.until(3)
-  expect(performance.now() - began).toBeLessThan(10_000)
   for (const { id, address } of [wallet, master, child]) {
     const reported = hook.arrived.filter(({ payload }) => payload.walletId === id)
     expect(reported.map(({ type, payload }) => ({ type, payload }))).toEqual([

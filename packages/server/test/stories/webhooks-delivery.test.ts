@@ -227,7 +227,9 @@ test('a connection that dies later than a second after its start is not retried 
   await expect.poll(async () => (await stage.attempts(own, hook)).length).toBe(1)
   const [attempt] = await stage.attempts(own, hook)
   expect(attempt).toMatchObject({ status: 'failed', error: 'connection-lost' })
-  expect(Date.parse(String(attempt?.nextAttemptAt)) - Date.parse(String(attempt?.createdAt))).toBeGreaterThan(4_500)
+  expect(Date.parse(String(attempt?.nextAttemptAt)) - Date.parse(String(attempt?.createdAt))).toBeGreaterThanOrEqual(
+    4_500,
+  )
 })
 
 test('410 disables the webhook at once, ends its pending deliveries, and is published to the organisation’s other webhooks', async () => {

@@ -4,6 +4,7 @@ import { shareFirst } from '../../src/features/webhooks/delivery/endpoint.ts'
 import { leaseQueues } from '../../src/features/webhooks/delivery/queue-store.ts'
 import { WebhookWorker } from '../../src/features/webhooks/index.ts'
 import { type Db, type Sql, sql } from '../../src/platform/db/db.ts'
+import { createGuardedFetch } from '../../src/platform/guarded-fetch.ts'
 import { createProbe } from '../../src/platform/work/due-work.ts'
 import type { Answering } from '../webhooks/receiver.ts'
 import { aStage, type Hook, type Stage } from '../webhooks/stage.ts'
@@ -56,29 +57,43 @@ test('the deliveries of a process that died are sent by another when its lease e
 })
 
 test('while endpoints hang, with 1,000 deliveries queued, others get all of theirs before the first of those has ended', async () => {
-  const org = await stage.world.organisation()
-  const other = await stage.world.organisation()
-  const quick = await Promise.all([stage.hook(org), stage.hook(org)])
-  const hanging = await Promise.all(Array.from({ length: 10 }, () => stage.hook(other, { answer: () => undefined })))
-  await stage.publish(other, 100)
+  const own = await aStage('api')
+  const [org, other] = [await own.world.organisation(), await own.world.organisation()]
+  const quick = await Promise.all([own.hook(org), own.hook(org)])
+  const hanging = await Promise.all(Array.from({ length: 10 }, () => own.hook(other, { answer: () => undefined })))
+  const worker = aPatientWorker(own)
+  await own.publish(other, 100)
   await Promise.all(hanging.map(({ receiver }) => receiver.until(shareFirst)))
   for (let number = 1; number <= 20; number++) {
-    await stage.publish(org, 10)
+    await own.publish(org, 10)
     await Promise.all(quick.map(({ receiver }) => receiver.until(10 * number)))
   }
   for (const hook of hanging) {
-    expect(await stage.deliveries(hook)).toEqual({ pending: 100 })
+    expect(await own.deliveries(hook)).toEqual({ pending: 100 })
     expect(hook.receiver.arrived, 'its share and no more').toHaveLength(shareFirst)
-    expect(await stage.attempts(other, hook), 'none has ended').toEqual([])
+    expect(await own.attempts(other, hook), 'none has ended').toEqual([])
   }
-  await Promise.all(hanging.map(({ id }) => stage.world.call(other.testKey, 'DELETE', `/webhooks/${id}`)))
+  await endHanging(worker, hanging)
+  await own.stop()
 })
+
+/** A worker whose requests may hang for longer than these tests take. */
+function aPatientWorker({ world }: Stage, limits?: ConstructorParameters<typeof WebhookWorker>[1]): WebhookWorker {
+  const guardedFetch = createGuardedFetch({ reach: 'public-and-private', limits: { totalMs: 600_000 } })
+  return new WebhookWorker({ ...world.server.deps, guardedFetch }, limits)
+}
+
+async function endHanging(worker: WebhookWorker, hanging: readonly Hook[]): Promise<void> {
+  const stopped = worker.stop()
+  for (const { receiver } of hanging) await receiver.stop()
+  await stopped
+}
 
 test('while more endpoints of an organisation hang than a process has slots, a delivery of another arrives before the first of those has ended', async () => {
   const own = await aStage('api')
   const [org, other] = [await own.world.organisation('enterprise'), await own.world.organisation()]
   const hanging = await Promise.all(Array.from({ length: 24 }, () => own.hook(org, { answer: () => undefined })))
-  const worker = new WebhookWorker(own.world.server.deps, { endpointsMax: 8, turnMs: 200 })
+  const worker = aPatientWorker(own, { endpointsMax: 8, turnMs: 200 })
   for (let count = 0; count < 4; count++) await own.publish(org)
   const begun = () => hanging.filter(({ receiver }) => receiver.arrived.length > 0).length
   await expect.poll(begun).toBeGreaterThanOrEqual(4)
@@ -89,8 +104,7 @@ test('while more endpoints of an organisation hang than a process has slots, a d
   }
   expect(begun(), 'slots of the organisation').toBeLessThanOrEqual(4)
   for (const one of hanging) expect(await own.attempts(org, one), 'none has ended').toEqual([])
-  await Promise.all(hanging.map(({ id }) => own.world.call(org.testKey, 'DELETE', `/webhooks/${id}`)))
-  await worker.stop()
+  await endHanging(worker, hanging)
   await own.stop()
 })
 
@@ -102,7 +116,9 @@ test.each([
   const organisations = await Promise.all(Array.from({ length: count }, () => own.world.organisation()))
   const [first, second = first, third = first] = organisations
   if (first === undefined || second === undefined || third === undefined) throw new Error('there is no organisation')
-  const slowly: Answering = (response) => void setTimeout(() => response.writeHead(200).end(), 20)
+  let hasArrived = false
+  // So slow that many turns pass before all is delivered.
+  const slowly: Answering = (response) => void setTimeout(() => response.writeHead(200).end(), hasArrived ? 0 : 100)
   const busy = await Promise.all([own.hook(first, { answer: slowly }), own.hook(second, { answer: slowly })])
   for (const org of new Set([first, second])) await own.publish(org, 1_000)
   const worker = new WebhookWorker(own.world.server.deps, { endpointsMax: 2, turnMs: 200 })
@@ -110,6 +126,7 @@ test.each([
   const late = await own.hook(third, { events: ['vault.expired'] })
   await own.publish(third, 1, 'vault.expired')
   await late.receiver.until(1)
+  hasArrived = true
   expect(Math.max(...busy.map(({ receiver }) => receiver.arrived.length))).toBeLessThan(900)
   // With one organisation, the busy endpoints get the late event too.
   const each = count === 1 ? 1_001 : 1_000
@@ -135,9 +152,9 @@ test('an idle worker sends no statement but the one that looks for all work of i
     many: seen(deps.db.many.bind(deps.db)) as Db['many'],
   }
   const worker = new WebhookWorker({ ...deps, db, probe: createProbe({ db, log: deps.log }) })
-  await expect.poll(() => texts.length).toBeGreaterThan(8)
+  // Its loops run once at their start.
+  await expect.poll(() => texts.length >= 14 && new Set(texts.slice(-10)).size).toBe(1)
   await worker.stop()
-  expect(new Set(texts.slice(4)).size, texts.join('\n')).toBe(1)
   await own.stop()
 })
 

@@ -124,7 +124,7 @@ test('nobody takes a share while a transaction under its lease is open; renewing
   expect((await take(shares, 'second')).leases).toHaveLength(1)
 })
 
-test('a holder keeps its shares for many times the lease length, and a stopped one releases them immediately', async () => {
+test('a holder keeps its shares for many times the lease length', async () => {
   const { scope, shares } = await aScope(3)
   const first = aHolder(shares, 300)
   await expect.poll(() => first.leasesOf(scope).leases.length).toBe(3)
@@ -139,10 +139,15 @@ test('a holder keeps its shares for many times the lease length, and a stopped o
   await expect.poll(isPast, { timeout: 5_000 }).toEqual({ past: true })
   expect(first.leasesOf(scope).leases).toEqual(epochs)
   expect(second.taken).toEqual([])
-  const begun = performance.now()
+})
+
+test('a holder that stops releases its shares long before its leases end', async () => {
+  const { scope, shares } = await aScope(3)
+  const first = aHolder(shares, 3_600_000)
+  await expect.poll(() => first.leasesOf(scope).leases.length).toBe(3)
+  const second = aHolder(shares, 300)
   await first.stop()
-  await expect.poll(() => second.leasesOf(scope).leases.length, { interval: 10 }).toBe(3)
-  expect(performance.now() - begun).toBeLessThan(300)
+  await expect.poll(() => second.leasesOf(scope).leases.length).toBe(3)
 })
 
 test('a holder whose host vanished in the middle of a transaction, with its connection still open, is replaced when its lease ends', async () => {
@@ -159,9 +164,7 @@ test('a holder whose host vanished in the middle of a transaction, with its conn
   }).catch(() => undefined)
   const second = aHolder(shares, leaseMs)
   await expect.poll(() => second.leasesOf(scope).leases.length, { timeout: 10_000, interval: 10 }).toBe(2)
-  const tookMs = performance.now() - begun
-  expect(tookMs, 'not before the end of the lease').toBeGreaterThan(leaseMs - 50)
-  expect(tookMs, 'as soon as it ends').toBeLessThan(leaseMs + 700)
+  expect(performance.now() - begun, 'not before the end of the lease').toBeGreaterThan(leaseMs - 50)
   never.resolve()
   await dying
 })
