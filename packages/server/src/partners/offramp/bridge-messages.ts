@@ -164,9 +164,12 @@ export function depositOf(
   return { address, rawAmount }
 }
 
-/** Removes trailing zeros. Bridge writes `10.0`, and may write more zeros than the token has decimals. */
+/**
+ * Removes trailing zeros. Bridge writes `10.0`, and may write more zeros than the token has decimals. Only the first of several zeros begins a match,
+ * since a search from each of them would take time with the square of their number.
+ */
 export function trimZeros(amount: string): string {
-  return amount.includes('.') ? amount.replace(/0+$/, '').replace(/\.$/, '') : amount
+  return amount.includes('.') ? amount.replace(/(?<!0)0+$/, '').replace(/\.$/, '') : amount
 }
 
 /** ISO 3166-1 alpha-2 and alpha-3 codes of the SEPA countries. */

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { aPartner, type PartnerDouble, type PartnerResponse } from '../../../test/partner-double.ts'
+import { processorMs } from '../../../test/processor-time.ts'
 import { createLog } from '../../platform/log.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
 import { bridgeStates, createBridge } from './bridge.ts'
@@ -188,6 +189,14 @@ test.each([
   reported = transferIn('payment_processed', { receipt })
   const read = await bridge.readPayout('transfer_123', payout)
   expect([read?.state, read?.receipt]).toEqual(['completed', shown])
+})
+
+test('a receipt whose amount has zeros without end is read in little time', async () => {
+  reported = transferIn('payment_processed', { receipt: { initial_amount: `0.${'0'.repeat(200_000)}1` } })
+  const busyMs = await processorMs(async () =>
+    expect((await bridge.readPayout('transfer_123', payout))?.state).toBe('completed'),
+  )
+  expect(busyMs).toBeLessThan(1_000)
 })
 
 test.each([

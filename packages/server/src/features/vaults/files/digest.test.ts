@@ -29,6 +29,14 @@ test('all digests that can be checked must match, and those of other algorithms 
   expect(holds('md5=:AAAA:', content)).toBe(true)
 })
 
+test('of several digests with one algorithm the last one counts, so that content is hashed twice at most', () => {
+  expect(holds(`sha-256=:AAAA:, ${sha256}`, content)).toBe(true)
+  expect(holds(`${sha256}, sha-256=:AAAA:`, content)).toBe(false)
+  const field = [...Array(2_000).fill('sha-256=::, sha-512=::'), sha256, sha512].join(',')
+  expect(readContentDigest(field)).toHaveLength(2)
+  expect(holds(field, content)).toBe(true)
+})
+
 test('a malformed Content-Digest is a fault, since its sender expects a check', () => {
   for (const field of ['', 'sha-256', 'sha-256=abc', 'sha-256=:***:', `${sha256},`, 'sha-256=:AAAA', '=:AAAA:']) {
     expect(() => readContentDigest(field), field).toThrow(

@@ -11,21 +11,22 @@ const algorithms: Readonly<Record<string, ClaimedDigest['algorithm']>> = { 'sha-
 const memberPattern = /^([a-z*][a-z0-9_.*-]{0,63})=:([A-Za-z0-9+/]{0,128}={0,2}):$/
 
 /**
- * Returns the digests of a `Content-Digest` field that can be checked; those of other algorithms are ignored, as the
- * specification permits. A malformed field is a fault of the request, because its sender expects a check. Source: RFC 9530
- * sections 2 and 5.
+ * Returns the digests of a `Content-Digest` field that can be checked, at most one of each algorithm: the field is a dictionary, of whose members with
+ * one name the last one counts. Those of other algorithms are ignored, as the specification permits. A malformed field is a fault of the request,
+ * because its sender expects a check. Source: RFC 9530 sections 2 and 5, RFC 8941 section 3.2.
  */
 export function readContentDigest(field: string | undefined): readonly ClaimedDigest[] {
-  if (field === undefined) return []
-  return field.split(',').flatMap((member) => {
+  const claimed = new Map<ClaimedDigest['algorithm'], ClaimedDigest>()
+  for (const member of field?.split(',') ?? []) {
     const [, name, base64] = memberPattern.exec(member.trim()) ?? []
     if (name === undefined || base64 === undefined) {
       const message = 'must be a Content-Digest (RFC 9530), such as sha-256=:…:'
       throw failPlatform('validation-error', { errors: [{ path: '/Content-Digest', message }] })
     }
     const algorithm = algorithms[name]
-    return algorithm === undefined ? [] : [{ algorithm, base64 }]
-  })
+    if (algorithm !== undefined) claimed.set(algorithm, { algorithm, base64 })
+  }
+  return [...claimed.values()]
 }
 
 /** Digests that are computed while their content is read. */

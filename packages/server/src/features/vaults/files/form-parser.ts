@@ -117,6 +117,8 @@ function beginningOf(text: Buffer, bytes: Buffer): number {
 }
 
 const fieldsMax = 16
+/** No character of a line belongs to two neighbouring parts, so that the time depends on the length alone. */
+const fieldPattern = /^([^\s:]+)[ \t]*:[ \t]*([^ \t\r\n][^\r\n]*)?$/
 
 /** Returns the fields behind a delimiter; undefined if a line is none. Of fields with one name the values are joined. */
 function fieldsOf(header: string): PartHeader | undefined {
@@ -124,7 +126,7 @@ function fieldsOf(header: string): PartHeader | undefined {
   if (!/^[ \t]*$/.test(padding) || lines.length > fieldsMax) return undefined
   const fields = new Map<string, string>()
   for (const line of lines) {
-    const [, name = '', value = ''] = /^([^\s:]+)[ \t]*:[ \t]*([^\r\n]*)$/.exec(line) ?? []
+    const [, name = '', value = ''] = fieldPattern.exec(line) ?? []
     if (name === '') return undefined
     const known = fields.get(name.toLowerCase())
     fields.set(name.toLowerCase(), known === undefined ? value : `${known}, ${value}`)

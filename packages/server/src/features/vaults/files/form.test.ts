@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { boundary, type FormPart, formOf, formType } from '../../../../test/files/uploads.ts'
+import { processorMs } from '../../../../test/processor-time.ts'
 import { attachmentOf, type FormFile, readFileName, readForm, readMimeType } from './form.ts'
 
 interface Read extends Omit<FormFile, 'content' | 'claimed'> {
@@ -63,6 +64,16 @@ test('any part of a form that is cut off is refused, wherever the cut is', async
     const outcome = await readIn([7], whole.subarray(0, length)).catch(({ code }: { code: string }) => code)
     expect(outcome, String(length)).toBe('malformed-multipart')
   }
+})
+
+test.each([
+  ['spaces before a line feed', `A:${' '.repeat(64_000)}\n`],
+  ['tabs before a carriage return', `A:${'\t'.repeat(64_000)}\rb`],
+  ['spaces before a colon', `A${' '.repeat(64_000)}b: c`],
+  ['quotes', `Content-Type: ${'"'.repeat(64_000)}`],
+])('a header field with thousands of %s is read in little time', async (_, field) => {
+  const body = formOf({ filename: 'a', content: 'x', headers: [field] })
+  expect(await processorMs(() => readIn([body.length], body).catch(() => undefined))).toBeLessThan(500)
 })
 
 test.each([
@@ -147,6 +158,19 @@ test.each([
   ['x'.repeat(10_000), 'is longer than 255 characters'],
 ])('a file sent as %j is refused: its name %s', (given, fault) => {
   expect(readFileName(given)).toEqual({ fault })
+})
+
+test('a name of thousands of combining marks out of order is refused in little time', async () => {
+  const marks = `a${'\u0300'.repeat(16_000)}${'\u0316'.repeat(16_000)}`
+  expect(await processorMs(() => readFileName(marks))).toBeLessThan(100)
+  expect(readFileName(marks)).toEqual({ fault: 'is longer than 255 characters' })
+})
+
+test('a name is counted after it is normalized', () => {
+  // Three and four code points, and two of two code units each, become one.
+  expect(readFileName('\u03b9\u0308\u0301'.repeat(255))).toEqual({ name: '\u0390'.repeat(255) })
+  expect(readFileName('\u{11131}\u{11127}'.repeat(255))).toEqual({ name: '\u{1112e}'.repeat(255) })
+  expect(readFileName('\u03b1\u0313\u0300\u0345'.repeat(255))).toEqual({ name: '\u1f82'.repeat(255) })
 })
 
 test('every accepted name becomes a header of one line of ASCII that encodes the same name', () => {

@@ -141,6 +141,8 @@ function ignore(): void {}
 
 /** Most characters (Unicode code points) of a file's name. */
 const nameLengthMax = 255
+/** Most code units of which NFC makes one code point: those of Greek letters with three marks, and of letters beyond the basic plane with one. */
+const unitsPerCharacterMax = 4
 
 /** Why a text is not a valid file name; it follows "the file's name". */
 export type NameFault = 'is missing' | 'is longer than 255 characters' | 'holds control characters'
@@ -148,11 +150,14 @@ export type NameFault = 'is missing' | 'is longer than 255 characters' | 'holds 
 /**
  * Returns the name under which a file is stored: the part after the last slash or backslash, normalized to NFC and otherwise
  * unchanged, in any script. Control characters are refused rather than removed. The name identifies nothing in the storage, so
- * that no name can reach another file.
+ * that no name can reach another file. Its length is limited before it is normalized, because the time to sort combining marks grows with the square
+ * of their number.
  */
 export function readFileName(given: string | undefined): { readonly name: string } | { readonly fault: NameFault } {
   if (given !== undefined && /\p{Cc}/u.test(given)) return { fault: 'holds control characters' }
-  const base = given?.split(/[/\\]/).at(-1)?.toWellFormed().normalize('NFC').trim() ?? ''
+  const sent = given?.split(/[/\\]/).at(-1)?.toWellFormed().trim() ?? ''
+  if (sent.length > nameLengthMax * unitsPerCharacterMax) return { fault: 'is longer than 255 characters' }
+  const base = sent.normalize('NFC')
   if (base === '' || base === '.' || base === '..') return { fault: 'is missing' }
   return [...base].length > nameLengthMax ? { fault: 'is longer than 255 characters' } : { name: base }
 }
