@@ -53,12 +53,30 @@ export const operationTemplate = {
   mimeType: 'application/json',
 }
 
+interface ReadResource {
+  readonly text: string
+  readonly mimeType: string
+}
+
+/** Texts that were read, by URI: the files do not change while the process runs. */
+const kept = new Map<string, ReadResource>()
+let keptDocument: ApiDocument | undefined
+
 /** The text of a resource, or undefined if there is none. Only listed files are ever opened. */
-export async function readResource(uri: string): Promise<{ text: string; mimeType: string } | undefined> {
+export async function readResource(uri: string): Promise<ReadResource | undefined> {
+  const known = kept.get(uri)
+  if (known !== undefined) return known
+  const read = await readAnew(uri)
+  if (read !== undefined) kept.set(uri, read)
+  return read
+}
+
+async function readAnew(uri: string): Promise<ReadResource | undefined> {
   const page = pages.find(({ name }) => uri === `purser://docs/${name}`)
   if (page !== undefined) return { text: await bundled(`docs/${page.name}.md`), mimeType: 'text/markdown' }
   if (uri !== operationsUri && !uri.startsWith(`${operationsUri}/`)) return undefined
-  const found = aboutOperations(JSON.parse(await bundled('openapi.json')), uri.slice(operationsUri.length + 1))
+  keptDocument ??= JSON.parse(await bundled('openapi.json')) as ApiDocument
+  const found = aboutOperations(keptDocument, uri.slice(operationsUri.length + 1))
   return found === undefined ? undefined : { text: JSON.stringify(found), mimeType: 'application/json' }
 }
 

@@ -12,10 +12,10 @@ export interface OpenKeys {
   readonly close: (tool: Tool, args: Arguments) => void
 }
 
-/** An API key by a name that is no secret, and the organisation that it belongs to. */
+/** An API key by a name that is no secret, and the owner of the share to which its use counts. */
 export interface KeyOwner {
   readonly name: string
-  readonly organisationId: string
+  readonly shareOwner: string
 }
 
 interface OpenCall {
@@ -26,7 +26,7 @@ interface OpenCall {
 
 /** The service keeps a key for the same time. */
 const openMsMax = 24 * 60 * 60 * 1_000
-/** Most open calls of an API key, and of all. An organisation has at most half of those that the others leave. */
+/** Most open calls of an API key, and of all. An owner has at most half of those that the others leave. */
 const ofKeyMax = 200
 const openMax = 100_000
 
@@ -48,7 +48,7 @@ export function openKeys(now: () => number, fresh: () => string): (of: KeyOwner)
     if (known === undefined) return
     opened.delete(call)
     count(known.of.name, -1)
-    count(known.of.organisationId, -1)
+    count(known.of.shareOwner, -1)
   }
   const forgetOld = (): void => {
     for (const [call, { at }] of opened) {
@@ -56,8 +56,8 @@ export function openKeys(now: () => number, fresh: () => string): (of: KeyOwner)
       forget(call)
     }
   }
-  const hasPlace = ({ name, organisationId }: KeyOwner): boolean => {
-    const own = counts.get(organisationId) ?? 0
+  const hasPlace = ({ name, shareOwner }: KeyOwner): boolean => {
+    const own = counts.get(shareOwner) ?? 0
     return (counts.get(name) ?? 0) < ofKeyMax && own < (openMax - (opened.size - own)) / 2
   }
   return (of) => ({
@@ -70,7 +70,7 @@ export function openKeys(now: () => number, fresh: () => string): (of: KeyOwner)
       const key = fresh()
       opened.set(call, { key, at: now(), of })
       count(of.name, 1)
-      count(of.organisationId, 1)
+      count(of.shareOwner, 1)
       return key
     },
     close: (tool, args) => forget(callOf(of, tool, args)),

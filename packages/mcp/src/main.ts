@@ -22,7 +22,7 @@ else {
 
 async function serveOneClient(tools: readonly Tool[]): Promise<void> {
   const { purser, environment, baseUrl } = await serviceOf({ options: {} }, systemIo())
-  const keys = openKeys(Date.now, () => `mcp-${randomUUID()}`)({ name: 'own', organisationId: 'own organisation' })
+  const keys = openKeys(Date.now, () => `mcp-${randomUUID()}`)({ name: 'own', shareOwner: 'own' })
   // When the client disconnects, there is nothing left to serve.
   process.stdin.once('end', () => process.exit())
   process.stdout.once('error', () => process.exit())

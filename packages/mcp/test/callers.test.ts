@@ -35,7 +35,7 @@ test('invented keys of sixteen addresses do not keep a valid new key out', async
   for (let block = 0; block < 16; block += 1)
     for (let count = 0; count < 60; count += 1) await find(keyOf(key++), `2001:db8:0:${block}::1`)
   expect(await find(keyOf(key++), '2001:db8:0:1::1')).toBe('too-many')
-  expect(await find(valid, '203.0.113.9')).toMatchObject({ organisationId: 'one' })
+  expect(await find(valid, '203.0.113.9')).toMatchObject({ shareOwner: 'one' })
 })
 
 test('invented keys of two thousand addresses of one site leave checks to a valid new key', async () => {
@@ -54,7 +54,7 @@ test('invented keys of two thousand addresses of one site leave checks to a vali
     ]),
   )
   expect(await find(keyOf(2_001), '203.0.113.8')).toBe('unknown')
-  expect(await find(valid, '203.0.113.9')).toMatchObject({ organisationId: 'one' })
+  expect(await find(valid, '203.0.113.9')).toMatchObject({ shareOwner: 'one' })
 })
 
 test('what a site has tried is forgotten after a minute', async () => {
@@ -86,7 +86,7 @@ test('a known key is checked again after a minute: a revoked one is refused then
   organisations.set(key, 'one')
   expect(await find(key, '203.0.113.9')).toBe('unknown')
   now = 120_000
-  expect(await find(key, '203.0.113.9')).toMatchObject({ organisationId: 'one' })
+  expect(await find(key, '203.0.113.9')).toMatchObject({ shareOwner: 'one' })
 })
 
 /** Sends the head of a request whose body does not come. */

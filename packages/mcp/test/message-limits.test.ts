@@ -11,6 +11,7 @@ import { mcpServer } from '../src/server.ts'
 import { listening } from './stage.ts'
 
 const keys = [0, 1, 2].map((byte) => composeApiKey('test', new Uint8Array(32).fill(byte)))
+/** The first two keys belong to two organisations that share their limits. */
 const owners = new Map(keys.map((key, at) => [`Bearer ${key}`, at === 2 ? 'other' : 'one']))
 
 /** The server at a time that a test sets, before a service that counts its calls, or that never responds. */
@@ -19,8 +20,9 @@ async function aServer({ isSilent = false } = {}) {
   const service = createServer((req, res) => {
     if (isSilent) return
     if (!req.url?.endsWith('/organisations/current')) state.calls += 1
-    const owner = owners.get(req.headers.authorization ?? '') ?? ''
-    res.writeHead(200, { 'content-type': 'application/json', 'x-service-organisation': owner }).end('{}')
+    const { authorization = '' } = req.headers
+    const named = { 'x-service-share': owners.get(authorization) ?? '', 'x-service-organisation': authorization }
+    res.writeHead(200, { 'content-type': 'application/json', ...named }).end('{}')
   })
   const { port: servicePort } = await listening(service)
   const options = {
@@ -53,7 +55,7 @@ const callOf = (name: string, args: object) => ({
 })
 const membersOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`m${at}`, 0]))
 
-test('the keys of an organisation send at most its rate of messages, another organisation sends its own, and time refills it', async () => {
+test('organisations that share limits send at most one rate of messages, another one sends its own, and time refills it', async () => {
   const { state, post } = await aServer()
   const statuses: number[] = []
   const send = async (key: string | undefined, message: unknown = ping) => {

@@ -68,7 +68,7 @@ function keyNumber(number: number): string {
 }
 
 test('calls whose answers nobody received take little memory, however long their arguments are', () => {
-  const keys = openKeys(Date.now, () => 'mcp-1')({ name: 'key', organisationId: 'org_1' })
+  const keys = openKeys(Date.now, () => 'mcp-1')({ name: 'key', shareOwner: 'org_1' })
   const long = 'x'.repeat(900_000)
   collectGarbage()
   const before = process.memoryUsage().heapUsed
@@ -97,10 +97,10 @@ test('a key, an organisation and all together have a limit of open calls, and an
     () => at,
     () => `mcp-${++made}`,
   )
-  const fill = (organisationId: string, keyCount: number): number => {
+  const fill = (shareOwner: string, keyCount: number): number => {
     let opened = 0
     for (let key = 0; key < keyCount; key++) {
-      const keys = keysOf({ name: `${organisationId} ${key}`, organisationId })
+      const keys = keysOf({ name: `${shareOwner} ${key}`, shareOwner })
       for (let call = 0; call < 201; call++) if (keys.open(tool, { call }) !== undefined) opened += 1
     }
     return opened

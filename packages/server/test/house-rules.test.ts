@@ -125,6 +125,7 @@ const sharedByCallers: ReadonlyMap<string, string> = new Map([
   ['sdk/src/middleware/attach.ts', 'what a request of the framework belongs to, for as long as the request lives'],
   ['sdk/src/middleware/responses.ts', 'texts computed from a challenge, for as long as the challenge lives'],
   ['sdk/src/pay/payment.ts', 'what a response belongs to, for as long as the response lives'],
+  ['mcp/src/documents.ts', 'the documents in the files of this build'],
   ['devnet/src/demo.ts', 'the program itself: it runs once in a process'],
   ['devnet/src/faucet.ts', 'the order of the transactions of the one dev account of a chain'],
   ['devnet/src/child-guard.ts', 'the children of the process, and its signals'],

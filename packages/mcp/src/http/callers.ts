@@ -31,8 +31,8 @@ type ReadRequest = Pick<RequestMessage, 'method' | 'url' | 'headers'> & AsyncIte
 /** The owner of an API key that the service knows. */
 export interface Caller {
   readonly handle: (req: ReadRequest, res: ServerResponse) => Promise<void>
-  /** The organisation of the key, which each response to it names, whatever its scopes. */
-  readonly organisationId: string
+  /** The owner of the share to which the key's use counts, which each response to it names, whatever its scopes. */
+  shareOwner: string
   /** The number of requests that are not answered yet. */
   running: number
   /** When the service confirmed the key. */
@@ -43,7 +43,7 @@ export interface Caller {
 export type Refused = 'unknown' | 'too-many' | 'unavailable'
 
 const callersMax = 1_000
-/** The organisation of keys whose service reports none. Such keys share the limit of one organisation for open calls. */
+/** The owner of keys whose service reports none. They share the limits of one. */
 const unnamed = 'unnamed'
 /**
  * Limits for API keys that the service does not know, per minute: from one network address, and from all. A site (`addressSite`) has half of what the
@@ -76,13 +76,14 @@ export function openCallers(
   const checking = new Map<string, Promise<Caller | Refused>>()
   const tried = triedKeys()
 
-  /** Returns the organisation of a key, or why there is none. */
-  async function organisationOf(apiKey: string): Promise<{ readonly organisationId: string } | Refused> {
+  /** Returns the owner of a key's share, or why there is none. A service of an earlier version names the organisation alone. */
+  async function ownerOf(apiKey: string): Promise<{ readonly shareOwner: string } | Refused> {
     const { baseUrl } = options
-    let organisationId = unnamed
+    let shareOwner = unnamed
     const naming: typeof fetch = async (...request) => {
       const response = await fetch(...request)
-      organisationId = response.headers.get('x-service-organisation') ?? unnamed
+      const { headers } = response
+      shareOwner = headers.get('x-service-share') ?? headers.get('x-service-organisation') ?? unnamed
       return response
     }
     try {
@@ -93,11 +94,11 @@ export function openCallers(
       // Any other refusal (4xx) proves that the service knows the key.
       if (error.status !== 403) return 'unavailable'
     }
-    return { organisationId }
+    return { shareOwner }
   }
 
   async function check(apiKey: string, name: string, environment: 'test' | 'live'): Promise<Caller | Refused> {
-    const found = await organisationOf(apiKey)
+    const found = await ownerOf(apiKey)
     if (typeof found === 'string') return found
     if (!hasPlace(known)) return 'unavailable'
     const purser = createPurser({ apiKey, baseUrl: options.baseUrl })
@@ -108,11 +109,13 @@ export function openCallers(
   }
 
   async function checkAgain(apiKey: string, name: string, caller: Caller): Promise<Caller | Refused> {
-    if ((await organisationOf(apiKey)) === 'unknown') {
+    const found = await ownerOf(apiKey)
+    if (found === 'unknown') {
       known.delete(name)
       unknown.set(name, { at: now(), forget: () => undefined })
       return 'unknown'
     }
+    if (typeof found === 'object') caller.shareOwner = found.shareOwner
     caller.checkedAt = now()
     return caller
   }

@@ -13,7 +13,7 @@ const loopback = ['localhost', '127.0.0.1', '[::1]']
 /** Most connections. Above it, the one that has been without an admitted request for longest is closed. */
 const connectionsMax = 1_024
 /**
- * Most places of running requests of all organisations; an organisation has at most half of those that the others leave. Some more are for those without
+ * Most places of running requests of all owners; an owner has at most half of those that the others leave. Some more are for those without
  * one. A request takes a place for its response and up to 64 KiB of its body, and one for each further part, so that places limit the memory.
  */
 const runningMax = 896
@@ -68,15 +68,15 @@ export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Se
     const caller = token === undefined ? 'unknown' : await find(token, addressOf(req, proxies))
     if (typeof caller === 'string') return refuse(res, refusals[caller])
     if (res.destroyed) return
-    const { organisationId } = caller
+    const { shareOwner } = caller
     const bytes = bodyBytesOf(req)
     if (bytes > messageBytesMax) return refuse(res, tooLong)
     const places = Math.max(1, Math.ceil(bytes / placeBytes))
-    if (caller.running >= runningPerKeyMax || !running.hasPlaces(organisationId, places))
+    if (caller.running >= runningPerKeyMax || !running.hasPlaces(shareOwner, places))
       return refuse(res, refusals['too-many'])
-    const early = rates.announced(organisationId, bytes)
+    const early = rates.announced(shareOwner, bytes)
     if (early !== undefined) return refuse(res, tooOften(early))
-    const ended = [running.begin(organisationId, places), connections.begin(req.socket)]
+    const ended = [running.begin(shareOwner, places), connections.begin(req.socket)]
     caller.running += 1
     res.once('close', () => {
       caller.running -= 1
@@ -87,11 +87,11 @@ export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Se
     if (body === 'too-many-chunks') return refuse(res, tooManyChunks)
     const shape = shapeOf(body)
     if (shape.messages > batchMax) return refuse(res, tooManyMessages)
-    const late = rates.received(organisationId, shape)
+    const late = rates.received(shareOwner, shape)
     if (late !== undefined) return refuse(res, tooOften(late))
     if (shape.messages > 1) {
-      if (!running.hasPlaces(organisationId, shape.messages - 1)) return refuse(res, refusals['too-many'])
-      ended.push(running.begin(organisationId, shape.messages - 1))
+      if (!running.hasPlaces(shareOwner, shape.messages - 1)) return refuse(res, refusals['too-many'])
+      ended.push(running.begin(shareOwner, shape.messages - 1))
     }
     const { method, url, headers } = req
     await caller.handle({ method, url, headers, [Symbol.asyncIterator]: () => piecesOf(body) }, res)
@@ -136,23 +136,23 @@ function limitPending() {
   }
 }
 
-/** Counts the places of the running requests of each organisation. */
+/** Counts the places of the running requests of each owner. */
 function runningRequests() {
   const owns = new Map<string, number>()
   let taken = 0
   return {
-    hasPlaces(organisationId: string, more: number): boolean {
-      const own = owns.get(organisationId) ?? 0
+    hasPlaces(owner: string, more: number): boolean {
+      const own = owns.get(owner) ?? 0
       return own === 0 ? taken + more <= runningFirstMax : own + more < (runningMax - (taken - own)) / 2 + 1
     },
-    begin(organisationId: string, places: number): () => void {
-      owns.set(organisationId, (owns.get(organisationId) ?? 0) + places)
+    begin(owner: string, places: number): () => void {
+      owns.set(owner, (owns.get(owner) ?? 0) + places)
       taken += places
       return () => {
         taken -= places
-        const left = (owns.get(organisationId) ?? places) - places
-        if (left === 0) owns.delete(organisationId)
-        else owns.set(organisationId, left)
+        const left = (owns.get(owner) ?? places) - places
+        if (left === 0) owns.delete(owner)
+        else owns.set(owner, left)
       }
     },
   }
@@ -269,7 +269,7 @@ const tooManyMessages: Refusal = {
 
 function tooOften(seconds: number): Refusal {
   const headers = { 'Retry-After': String(seconds) }
-  return { status: 429, code: -32_002, message: 'Too many messages of your organisation.', headers }
+  return { status: 429, code: -32_002, message: 'Too many messages of your account.', headers }
 }
 
 /** Refuses the request and closes the connection, because its body is not read. */

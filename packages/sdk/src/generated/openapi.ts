@@ -7299,6 +7299,8 @@ export interface components {
         readonly "X-Service-Version": string;
         /** @description To an API key: its organisation, also in refusals. */
         readonly "X-Service-Organisation": string;
+        /** @description To an API key: a name that organisations with common limits share. */
+        readonly "X-Service-Share": string;
         /** @description The remaining requests: `"default";r=<requests>;t=<seconds until there are more>` (draft-ietf-httpapi-ratelimit-headers). */
         readonly RateLimit: string;
         /** @description The limit: `"default";q=<requests>;w=<seconds>`, of the key, or of the address if there is no valid key. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { operations } from '../../src/operations.ts'
+import { sql } from '../../src/platform/db/db.ts'
 import type { Operation } from '../../src/platform/operation.ts'
 import { type Scope, scopes } from '../../src/platform/roles.ts'
 import { sendSample } from '../raw-requests.ts'
@@ -94,6 +95,23 @@ test('each response to a key names its organisation, also a refusal for its scop
   expect(await named(keys.get('money') ?? '')).toEqual([403, org.id])
   expect(await named(`${org.testKey.slice(0, -1)}x`)).toEqual([401, null])
   expect(await named('')).toEqual([401, null])
+})
+
+test('each response to a key names the share of its limits, which the free organisations of an account have in common', async () => {
+  const others = [await world.organisation('hobby'), await world.organisation('hobby'), await world.organisation('pro')]
+  const [first, second, paid] = others
+  await world.database.db.run(sql`
+    update organisations set quota_account_id = (select quota_account_id from organisations where id = ${first?.id ?? ''})
+    where id = any(${[second?.id ?? '', paid?.id ?? '']})`)
+  const shareOf = async (key: string) => {
+    const headers = { authorization: `Bearer ${key}` }
+    return (await fetch(`${world.base}/organisations/current`, { headers })).headers.get('x-service-share')
+  }
+  const [one, two, other] = await Promise.all(others.map(({ testKey }) => shareOf(testKey)))
+  expect(one).toMatch(/^[\w-]{22}$/)
+  expect([two, other === one]).toEqual([one, false])
+  expect(await shareOf(keys.get('money') ?? '')).toMatch(/^[\w-]{22}$/)
+  expect(await shareOf('')).toBeNull()
 })
 
 test('a key with two scopes has both, and one without scopes has all', async () => {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { mayDo, missingScope, type Verdict } from '../access.ts'
 import { type Caller, type Deps, type Environment, type Person, type Tenant, tenantOfAccount } from '../ctx.ts'
 import { failPlatform, Problem } from '../errors.ts'
@@ -70,9 +71,14 @@ const countedCodes = [
   'fresh-authentication-required',
 ]
 
-/** Names the organisation of an API key, also in refusals of the key's scopes; empty for other callers. */
-export function organisationHeader({ actor, tenant }: Caller): Readonly<Record<string, string>> {
-  return actor.kind === 'api-key' ? { 'x-service-organisation': tenant.organisationId } : {}
+/**
+ * Names the organisation of an API key and the owner of its share, also in refusals of the key's scopes; empty for other callers. The owner is named by
+ * a digest, because it may be an account.
+ */
+export function organisationHeaders({ actor, tenant, shareOwner }: Caller): Readonly<Record<string, string>> {
+  if (actor.kind !== 'api-key') return {}
+  const share = hash('sha256', `share:${shareOwner}`, 'base64url').slice(0, 22)
+  return { 'x-service-organisation': tenant.organisationId, 'x-service-share': share }
 }
 
 function refusalOf(verdict: Exclude<Verdict, 'yes'>, { needs }: BoundOperation, { scopes }: Caller): Problem {

@@ -182,6 +182,10 @@ const headerComponents = {
     schema: { type: 'string' },
     description: 'To an API key: its organisation, also in refusals.',
   },
+  'X-Service-Share': {
+    schema: { type: 'string' },
+    description: 'To an API key: a name that organisations with common limits share.',
+  },
   RateLimit: {
     schema: { type: 'string' },
     description:
@@ -227,6 +231,7 @@ export const responseHeaders: Json = headerRefs([
   'X-Request-Id',
   'X-Service-Version',
   'X-Service-Organisation',
+  'X-Service-Share',
   'RateLimit',
   'RateLimit-Policy',
 ])

@@ -32,7 +32,7 @@ import {
 } from './cross-origin.ts'
 import { headFault } from './head-faults.ts'
 import { type HttpOptions, type HttpServer, limitsDefault, noCompilers, nodeOptions } from './http-options.ts'
-import { type Count, identify, organisationHeader } from './identify.ts'
+import { type Count, identify, organisationHeaders } from './identify.ts'
 import type { PublicPage } from './public-page.ts'
 import { accessHook, type Reportable, reportResponse, responseBegun, tracedRequests } from './response-hooks.ts'
 import { createResponseLimits, type ResponseLimits } from './response-size.ts'
@@ -296,7 +296,7 @@ function identifyCaller(
   const count: Count = {
     caller: (caller) => {
       reportResponse(request, { caller, route: operation.path, arrivedAt }, options)
-      reply.headers(organisationHeader(caller))
+      reply.headers(organisationHeaders(caller))
       admit.caller({ id: actorId(caller.actor), shareOwner: caller.shareOwner }, reply)
     },
     address: () => admit.address(request.ip, reply),
