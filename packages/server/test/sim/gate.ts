@@ -152,8 +152,8 @@ export class Gate {
 
   /** Waits until every running step waits for a lock, and the follow-ups of all steps that ended are queued. */
   async #quiet(): Promise<void> {
+    await followUps()
     for (;;) {
-      await followUps()
       while (!(await this.#areLocked()));
       const ended = this.#ended.toSorted((one, other) => one.place - other.place)
       if (ended.length === 0) return

@@ -10,7 +10,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: '1',
     within: 60,
     isQuick: true,
-    foundBy: 11,
+    foundBy: 2,
   },
   {
     name: 'a-node-that-is-behind-says-yes',
@@ -64,7 +64,7 @@ export const settlementFaults: readonly Fault[] = [
       "state: row.validBefore <= ctx.clock.now() && states[index] === 'open' ? 'expired' : (states[index] ?? 'undecided')",
     within: 60,
     isQuick: true,
-    foundBy: 6,
+    foundBy: 15,
   },
   {
     name: 'expiry-at-the-newest-block',
@@ -131,6 +131,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: "and state in ('waiting', 'included')`)",
     within: 60,
     isQuick: true,
+    foundBy: 7,
   },
   {
     name: 'withdrawn-whatever-the-relayer-does',
@@ -285,7 +286,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: '',
     within: 60,
     isQuick: true,
-    foundBy: 6,
+    foundBy: 29,
   },
   {
     name: 'goods-for-a-block-that-is-not-final',
