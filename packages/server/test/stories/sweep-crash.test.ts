@@ -97,7 +97,7 @@ function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDea
   const signer = {
     ...own.signer,
     signTransaction: (fields: Parameters<typeof own.signer.signTransaction>[0]) =>
-      life.around(() => own.signer.signTransaction(fields)),
+      life.before(() => own.signer.signTransaction(fields)),
   }
   return { isDead: life.isDead, worker: { ...own, deps: withLanes(deps, signer), signer } }
 }
@@ -129,12 +129,12 @@ test('a process may die before or after any step of a sweep, and the next one mo
     if (!died) break
     deaths += 1
   }
-  expect(deaths).toBeGreaterThanOrEqual(25)
+  expect(deaths).toBeGreaterThanOrEqual(13)
   expect(deaths).toBeLessThan(200)
 }, 540_000)
 
 test('a process dies in the middle of fifty children, and the next one finishes', async () => {
-  for (const lifetime of [20, 60, 125]) {
+  for (const lifetime of [10, 30, 62]) {
     const family = await aFamily(world, org, chain, { count: 50, rawAmount: 2_000_000n })
     const requested = await sweep(world, org, family)
     expect(await dieAt(lifetime)).toBe(true)
