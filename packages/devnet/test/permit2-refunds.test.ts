@@ -49,13 +49,13 @@ async function aPurchase(payer: Permit2Payer, { address: payTo }: Managed, nonce
     )
   const { id: paymentId } = await row()
   const status = async () => {
-    await chain.mine({ blocks: 1 })
+    await chain.mine({ blocks: 2 })
     return (await row()).status
   }
   const settle = async () => {
     // The response waits for the blocks that the poll mines.
     const settling = world.call(key, 'POST', '/facilitator/settle', body)
-    await expect.poll(status, { timeout: 30_000, interval: 500 }).toBe('settled')
+    await expect.poll(status, { timeout: 30_000, interval: 150 }).toBe('settled')
     await settling
   }
   return { paymentId, payload, settle }

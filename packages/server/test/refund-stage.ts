@@ -27,7 +27,7 @@ export async function aSettledPayment(stage: TransferStage): Promise<Sold> {
   const { paymentId, settlementToken } = body
   const settled = async () => {
     const answer = await world.call(key, 'POST', '/payments/settle', { paymentId, settlementToken })
-    await chain.mine({ blocks: 1 })
+    await chain.mine({ blocks: 5 })
     return answer.status
   }
   await expect.poll(settled, driving).toBe(200)

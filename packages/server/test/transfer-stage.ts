@@ -116,7 +116,10 @@ export async function untilBooked({ database }: Pick<World, 'database'>, dev: De
     if (baseFeePerGas !== null) await node.setNextBlockBaseFeePerGas({ baseFeePerGas })
     await node.mine({ blocks: 1 })
   }
-  for (let mined = 0; mined < depth; mined++) await mine()
+  const mineDepth = async () => {
+    for (let mined = 0; mined < depth; mined++) await mine()
+  }
+  await mineDepth()
   const isBooked = async () => {
     const head = await node.getBlockNumber()
     const { isScanned, isPending } = await database.db.one(
@@ -125,7 +128,7 @@ export async function untilBooked({ database }: Pick<World, 'database'>, dev: De
         select exists (select from deposit_cursors where network = ${dev.network} and scanned >= ${head}) as is_scanned,
           exists (select from wallet_transactions where network = ${dev.network} and status = 'pending') as is_pending`,
     )
-    if (isScanned && isPending) await mine()
+    if (isScanned && isPending) await mineDepth()
     return isScanned && !isPending
   }
   await expect.poll(isBooked, patient).toBe(true)

@@ -192,7 +192,7 @@ test.each(twoLies)(
     const two = await aWorld({
       chains: [chain],
       rpcUrls: { 'base-sepolia': [hostile.url, chain.rpcUrl] },
-      config: { settleWaitMs: 3_000, rpcTimeoutMs: 1_000 },
+      config: { settleWaitMs: 500, rpcTimeoutMs: 1_000 },
     })
     try {
       const shop = await two.organisation()

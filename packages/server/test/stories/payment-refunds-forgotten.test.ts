@@ -9,7 +9,7 @@ let stage: TransferStage
 beforeAll(async () => {
   stage = await aTransferStage({
     epochBlocks: 32,
-    config: { settleWaitMs: 500 },
+    config: { settleWaitMs: 100 },
     nodes: ({ lying, honest }) => [lying, `${lying}/second`, honest],
   })
 })

@@ -12,7 +12,7 @@ import { codeOf } from '../world.ts'
 let stage: TransferStage
 
 beforeAll(async () => {
-  stage = await aTransferStage({ epochBlocks: 32, config: { settleWaitMs: 500 } })
+  stage = await aTransferStage({ epochBlocks: 32, config: { settleWaitMs: 100 } })
 })
 afterEach(() => {
   stage.node.tellTheTruth()

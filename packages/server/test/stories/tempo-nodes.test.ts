@@ -40,7 +40,7 @@ beforeAll(async () => {
   world = await aWorld({
     chains: [chain],
     rpcUrls: { 'tempo-moderato': [liar.url, second.url] },
-    config: { settleWaitMs: 6_000 },
+    config: { settleWaitMs: 1_500 },
   })
   lone = (await world.another({ role: 'api', rpcUrls: { 'tempo-moderato': [liar.url] } })).base
   const three = [second.url, chain.rpcUrl, liar.url]
@@ -265,9 +265,11 @@ test('an invented hash costs few requests to two nodes, and fewer for a challeng
     return truth()
   }
   for (const node of [liar, second]) node.lie('eth_getTransactionReceipt', count)
+  // It waits as long as a service does that waits for settlements.
+  const { base: patient } = await world.another({ role: 'api', settleWaitMs: 6_000 })
   const costOf = async (offer: MppChallenge): Promise<number> => {
     requested = 0
-    const answer = await verify(push(offer, hash, payer))
+    const answer = await verify(push(offer, hash, payer), patient)
     expect([answer.status, answer.body.message]).toEqual([402, expect.stringContaining('on chain yet')])
     return requested
   }

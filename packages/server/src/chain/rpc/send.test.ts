@@ -40,7 +40,7 @@ function nodesThat(replies: readonly Reply[]): NodeRpc {
   return { voters: voters as unknown as readonly Voter[] } as NodeRpc
 }
 
-test.each<[readonly Reply[], string]>([
+test.concurrent.each<[readonly Reply[], string]>([
   [['fee too low'], 'underpriced'],
   [['fee too low', 'failed'], 'sent'],
   [['fee too low', 'fee too low'], 'underpriced'],
@@ -56,7 +56,7 @@ test.each<[readonly Reply[], string]>([
   expect(answers.map(({ outcome }) => outcome)).toEqual([expected, expected])
 })
 
-test.each<[readonly Reply[], string]>([
+test.concurrent.each<[readonly Reply[], string]>([
   [['reverted'], 'refused'],
   [['reverted', 'failed'], 'sent'],
   [['reverted', 'reverted'], 'refused'],
