@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aStage, type Stage } from '../../server/test/webhooks/stage.ts'
 import type { Org } from '../../server/test/world.ts'
-import { purserOf } from './stage.ts'
+import { purserOf, ran } from './stage.ts'
 
 let stage: Stage
 let org: Org
@@ -17,12 +17,16 @@ const json = async (args: readonly string[]) => JSON.parse((await run([...args, 
 
 test('every event type is listed, and each of them triggered is delivered to a webhook', async () => {
   const hook = await stage.hook(org)
-  const { code, stdout } = await run(['trigger', '--list'])
-  const types = stdout.trim().split('\n')
+  const { code, stdout: listed } = await run(['trigger', '--list'])
+  const types = listed.trim().split('\n')
   expect([code, types.length]).toEqual([0, 27])
   expect((await json(['trigger', '--list'])).map(({ type }: { type: string }) => type)).toEqual(types)
-  for (const type of types) {
-    const event = await json(['trigger', type])
+  const [first = '', ...others] = types
+  expect(await json(['trigger', first])).toMatchObject({ type: first })
+  // A process for each would take half a minute.
+  for (const type of others) {
+    const { stdout } = await ran(['trigger', type, '--format', 'json'], { env: envOf(org.testKey), fetch })
+    const event = JSON.parse(stdout)
     expect(event).toMatchObject({ type, id: expect.stringMatching(/^evt_/) })
   }
   await hook.receiver.until(types.length)

@@ -47,8 +47,8 @@ export function purserOf(
   })
 }
 
-/** What the program would print and how it would end, without a process for it and without any network. */
-export async function ran(args: readonly string[]): Promise<Ended> {
+/** What the program would print and how it would end, without a process for it; without any network and settings unless these are given. */
+export async function ran(args: readonly string[], given: Partial<Pick<Io, 'fetch' | 'env'>> = {}): Promise<Ended> {
   const outside: Io = {
     fetch: () => Promise.reject(new Error('nothing was to be fetched')),
     env: {},
@@ -56,6 +56,7 @@ export async function ran(args: readonly string[]): Promise<Ended> {
     readSecret: () => Promise.reject(new Error('no secret should be requested')),
     untilStopped: () => AbortSignal.abort(),
     print: () => undefined,
+    ...given,
   }
   const { exitCode, stdout, stderr } = await run(args, outside)
   return { code: exitCode, stdout, stderr }

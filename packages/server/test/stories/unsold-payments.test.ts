@@ -16,6 +16,8 @@ afterAll(async () => {
   await chain?.stop()
 })
 
+const purchase = { resource: 'https://api.example.com/weather', price: '0.01' }
+
 interface Shop {
   readonly org: Org
   readonly walletId: string
@@ -26,17 +28,21 @@ async function aShop(plan: 'hobby'): Promise<Shop> {
   return { org, walletId: (await world.wallet(org)).id }
 }
 
-async function pay({ org, walletId }: Shop, payer: Payer): Promise<Answer> {
-  const purchase = { walletId, resource: 'https://api.example.com/weather', price: '0.01' }
-  const credential = await payer.credential(await world.call(org.testKey, 'POST', '/payments/challenge', purchase))
-  return world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'x402', credential, ...purchase })
+function challenge({ org, walletId }: Shop): Promise<Answer> {
+  return world.call(org.testKey, 'POST', '/payments/challenge', { walletId, ...purchase })
+}
+
+async function pay(shop: Shop, payer: Payer, offered?: Answer): Promise<Answer> {
+  const { org, walletId } = shop
+  const credential = await payer.credential(offered ?? (await challenge(shop)))
+  return world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'x402', credential, walletId, ...purchase })
 }
 
 test('released payments have a limit: a payer whose payments were all released is refused, and another payer buys; each leaves no audit record', async () => {
   const [shop, payer] = [await aShop('hobby'), await aPayer(chain)]
-  const answers: Answer[] = []
+  const [answers, offered] = [[] as Answer[], await challenge(shop)]
   for (let index = 0; index < 103; index += 1) {
-    const verified = await pay(shop, payer)
+    const verified = await pay(shop, payer, offered)
     answers.push(verified)
     if (verified.status !== 200) continue
     const { paymentId, settlementToken } = verified.body

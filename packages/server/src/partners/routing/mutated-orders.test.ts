@@ -71,19 +71,22 @@ function honest(request: RouteRequest) {
   return { request, order, id, deposit: depositFor(request, id) }
 }
 
-test('of 10,000 mutated deposits at Relay, only the one of the order, in our name, is signed', async () => {
+/** `MUTATED_ORDERS=10000` makes a long one. */
+const orders = Number(process.env.MUTATED_ORDERS ?? 2_500)
+
+test(`of ${orders} mutated deposits at Relay, only the one of the order, in our name, is signed`, async () => {
   const next = sequenceFrom(13)
   for (const { request, order, deposit } of [honest(ofToken), honest(ofCoin)]) {
     expect(await isSigned(request, { deposit, order })).toBe(true)
     let unchanged = 0
-    for (let round = 0; round < 5_000; round++) {
+    for (let round = 0; round < orders / 2; round++) {
       const data = mutatedSome(deposit, next)
       const isSame = data.toLowerCase() === deposit.toLowerCase()
       if (isSame) unchanged++
       if ((await isSigned(request, { deposit: data, order })) !== isSame) throw new Error(`${isSame}: ${data}`)
     }
     // Some rounds change nothing, which shows that the other ones are refused for their change.
-    expect(unchanged).toBeGreaterThan(10)
+    expect(unchanged).toBeGreaterThan(orders / 1_000)
   }
 })
 
@@ -170,9 +173,6 @@ function isHonored(request: RouteRequest, { inputs, output }: RelayOrder): boole
   )
   return isTaken && isPaid && isReturned && input.refunds.length > 0 && output.calls.length === 0
 }
-
-/** `MUTATED_ORDERS=10000` makes a long one. */
-const orders = Number(process.env.MUTATED_ORDERS ?? 2_500)
 
 test(`of ${orders} mutated orders of Relay, with their own deposits, none is signed that pays anybody else or less`, async () => {
   const next = sequenceFrom(17)

@@ -115,7 +115,7 @@ test('with count a thousand children come as an array by index, with one name an
   expect((await derive(org, master, { count: 1 })).list).toMatchObject([{ derivationPath: "m/44'/60'/0'/0/1001" }])
 })
 
-test('a thousand children that a hundred callers request from two processes have indices 1 to 1,000 and as many addresses', async () => {
+test('four hundred children that a hundred callers request from two processes have indices 1 to 400 and as many addresses', async () => {
   const org = await world.organisation()
   const master = await aMaster(org)
   const second = await world.another()
@@ -128,15 +128,15 @@ test('a thousand children that a hundred callers request from two processes have
   }
   const callers = Array.from({ length: 100 }, async (_, caller) => {
     const own: Answer[] = []
-    while (own.length < 10) own.push(await ask(caller))
+    while (own.length < 4) own.push(await ask(caller))
     return own
   })
   const answers = (await Promise.all(callers)).flat()
-  expect(countByStatus(answers)).toEqual({ 201: 1_000 })
+  expect(countByStatus(answers)).toEqual({ 201: 400 })
   const rows = await childrenOf(org)
-  expect(rows.map(({ childIndex }) => childIndex)).toEqual(Array.from({ length: 1_000 }, (_, n) => n + 1))
-  expect(new Set(rows.map(({ address }) => address)).size).toBe(1_000)
-  expect(new Set(answers.map(({ body }) => body.address)).size).toBe(1_000)
+  expect(rows.map(({ childIndex }) => childIndex)).toEqual(Array.from({ length: 400 }, (_, n) => n + 1))
+  expect(new Set(rows.map(({ address }) => address)).size).toBe(400)
+  expect(new Set(answers.map(({ body }) => body.address)).size).toBe(400)
 })
 
 test('concurrent single and bulk requests leave no gap', async () => {
