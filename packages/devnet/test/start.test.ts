@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-test('npm start gives a running service, a valid key and funded accounts, and SIGTERM removes all of it', async () => {
+test('npm start gives a running service, a valid key, funded accounts and a bridge between chains, and SIGTERM removes all of it', async () => {
   const started = start()
   const dev = await started.ready()
 
@@ -48,6 +48,7 @@ test('npm start gives a running service, a valid key and funded accounts, and SI
     expect(await nativeBalance(chain, dev.payer.address)).toBeGreaterThan(10n ** 18n)
   }
   await fundsAnyAddress(dev, started.dataDir)
+  await bridges(dev)
   expect(started.offspring().length).toBeGreaterThanOrEqual(4)
 
   started.child.kill('SIGTERM')
@@ -107,8 +108,8 @@ async function fundsAnyAddress(dev: DevRecord, dataDir: string): Promise<void> {
   expect(await nativeBalance(chain, address)).toBe(10n ** 19n)
 }
 
-test('a managed wallet bridges to another chain under npm start, and the money is paid out there', async () => {
-  const dev = await start().ready()
+/** A managed wallet bridges to another chain, and the money is paid out there. */
+async function bridges(dev: DevRecord): Promise<void> {
   const call = async (method: string, path: string, body?: unknown) => {
     const headers = { authorization: `Bearer ${dev.apiKey}`, 'content-type': 'application/json' }
     const sent = body === undefined ? {} : { body: JSON.stringify(body) }
@@ -126,7 +127,7 @@ test('a managed wallet bridges to another chain under npm start, and the money i
   const shown = () => call('GET', `transfers/${transfer.id}`)
   await expect.poll(shown, { timeout: 60_000 }).toMatchObject({ status: 'confirmed', toAmount: '8.991' })
   expect(await tokenBalance(chainOf(dev, 'eth-sepolia'), 'USDC', toAddress)).toBe(8_991_000n)
-})
+}
 
 test('starting again after kill -9 finds the same organisation, key, wallet, payer, payments and balances', async () => {
   const dataDir = newDataDir('closed')
@@ -148,33 +149,20 @@ test('starting again after kill -9 finds the same organisation, key, wallet, pay
   await stopped(second)
 })
 
-test('a data directory without dev.json gets a new key of the same organisation, and the wallet stays', async () => {
-  const env = await lightEnv()
-  const first = start(env)
-  const dev = await first.ready()
-  expect(dev.chains).toEqual({})
-  await stopped(first)
-  rmSync(path.join(env.DATA_DIR, 'dev.json'))
-
-  const second = start(env)
-  const found = await second.ready()
-  expect(found).toMatchObject({ organisationId: dev.organisationId, walletId: dev.walletId })
-  expect(found.apiKey).not.toBe(dev.apiKey)
-  expect(await payAsPrinted(second)).toMatchObject({ valid: true })
-  await stopped(second)
-})
-
-test('a taken port is reported, and the next free one is used', async () => {
+test('with DATABASE_URL no PostgreSQL is started; a taken port is reported, and the next free one is used', async () => {
   const taken = await takePort()
   const started = start({ ...(await lightEnv()), PORT: String(taken) })
   const dev = await started.ready()
+  expect(dev.chains).toEqual({})
   expect(started.stdout()).toContain(`Port ${taken} is taken`)
   expect(Number(new URL(dev.baseUrl).port)).toBeGreaterThan(taken)
   expect((await fetch(`${dev.baseUrl}/healthz`)).status).toBe(200)
+  expect(await payAsPrinted(started)).toMatchObject({ valid: true })
+  expect(started.offspring()).toEqual([])
   await stopped(started)
 })
 
-test('a second start on the same data directory is refused in one sentence and does not disturb the first', async () => {
+test('a second start on a data directory in use is refused in one sentence; one without dev.json gets a new key of the same organisation', async () => {
   const env = await lightEnv()
   const first = start(env)
   const dev = await first.ready()
@@ -183,14 +171,14 @@ test('a second start on the same data directory is refused in one sentence and d
   expect(second.stderr()).toMatch(/^Purser did not start: .*data is in use by another running process\. .*\n$/)
   expect((await fetch(`${dev.baseUrl}/readyz`)).status).toBe(200)
   await stopped(first)
-})
+  rmSync(path.join(env.DATA_DIR, 'dev.json'))
 
-test('DATABASE_URL is used instead of the bundled PostgreSQL', async () => {
-  const started = start(await lightEnv())
-  await started.ready()
-  expect(await payAsPrinted(started)).toMatchObject({ valid: true })
-  expect(started.offspring()).toEqual([])
-  await stopped(started)
+  const third = start(env)
+  const found = await third.ready()
+  expect(found).toMatchObject({ organisationId: dev.organisationId, walletId: dev.walletId })
+  expect(found.apiKey).not.toBe(dev.apiKey)
+  expect(await payAsPrinted(third)).toMatchObject({ valid: true })
+  await stopped(third)
 })
 
 test('a start that fails prints the reason in one sentence and leaves nothing running', async () => {

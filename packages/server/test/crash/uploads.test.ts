@@ -12,7 +12,7 @@ import { type Keeper, keepService } from './keeper.ts'
 import { type Env, endEveryService, serveEnv, spawnWaiting } from './service.ts'
 import { foundOrganisation } from './stage.ts'
 
-const kills = 8
+const kills = Number(process.env.CRASH_KILLS ?? 5)
 const senders = 6
 const CountRow = z.object({ count: z.bigint().transform(Number) })
 
