@@ -1,8 +1,8 @@
-import { mayTake } from './share.ts'
+import { mayTakeShared } from './share.ts'
 import { type WaitLimits, waitForSlot } from './waiting-queue.ts'
 
 /**
- * Limits concurrent work, and divides it fairly between owners. An owner may use half of the slots that the others leave (`mayTake`), and
+ * Limits concurrent work, and divides it fairly between owners. An owner may use half of the slots that the others leave (`mayTakeShared`), and
  * waiting owners are served in turn. An eighth of the slots is reserved for owners that use none.
  */
 export interface FairSemaphore {
@@ -15,9 +15,6 @@ export interface FairSemaphore {
   waiting(): number
 }
 
-/** The part of the slots that is reserved for owners without one. */
-const firstPart = 8
-
 interface OwnerSlots {
   own: number
   readonly waiting: Set<() => void>
@@ -26,9 +23,8 @@ interface OwnerSlots {
 /** Creates a semaphore with `max` slots. Without `patience`, callers wait until their turn comes. */
 export function createFairSemaphore(max: number, patience?: WaitLimits): FairSemaphore {
   const owners = new Map<string, OwnerSlots>()
-  const shared = max - Math.floor(max / firstPart)
   let taken = 0
-  const isFree = ({ own }: OwnerSlots): boolean => mayTake({ own, taken, max: own === 0 ? max : shared })
+  const isFree = ({ own }: OwnerSlots): boolean => mayTakeShared({ own, taken, max })
 
   const take = (slots: OwnerSlots): void => {
     slots.own += 1

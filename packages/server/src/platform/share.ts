@@ -19,6 +19,14 @@ export function mayTake({ own, taken, max, more = 1 }: Usage): boolean {
   return own === 0 || own + more < (max - (taken - own)) / 2 + 1
 }
 
+/** The part of a limit that `mayTakeShared` leaves to owners without a unit: an eighth. */
+const firstPart = 8
+
+/** Like `mayTake`, but several owners that together take all that they may leave an eighth of the units to owners without one. */
+export function mayTakeShared({ own, taken, max }: Omit<Usage, 'more'>): boolean {
+  return mayTake({ own, taken, max: own === 0 ? max : max - Math.floor(max / firstPart) })
+}
+
 /** The refusal when there is no memory for a body: 503 if the budget is used up, 429 if only the owner's share is. */
 export function memoryRefusal({ taken, max, more }: { readonly [name in 'taken' | 'max' | 'more']: number }): Problem {
   const code = taken + more > max ? 'service-unavailable' : 'rate-limit-exceeded'

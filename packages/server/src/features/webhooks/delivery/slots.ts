@@ -1,9 +1,6 @@
 import type { OrganisationId } from '../../../platform/ids.ts'
-import { mayTake } from '../../../platform/share.ts'
+import { mayTakeShared } from '../../../platform/share.ts'
 import type { OwnedQueue } from './queue-store.ts'
-
-/** The part of the slots that only organisations without one take: an eighth. */
-const firstPart = 8
 
 /** Returns how many slots may be filled without regard to the organisations: half of them. */
 export function openSlots(taken: number, max: number): number {
@@ -20,13 +17,12 @@ export function chooseByShares(
 ): { readonly chosen: readonly OwnedQueue[]; readonly refused: ReadonlyMap<OrganisationId, number> } {
   const slots = new Map<OrganisationId, number>()
   for (const { organisationId } of leased) slots.set(organisationId, (slots.get(organisationId) ?? 0) + 1)
-  const shared = max - Math.floor(max / firstPart)
   const chosen: OwnedQueue[] = []
   const refused = new Map<OrganisationId, number>()
   for (const queue of waiting) {
     const own = slots.get(queue.organisationId) ?? 0
     const taken = leased.length + chosen.length
-    if (mayTake({ own, taken, max: own === 0 ? max : shared })) {
+    if (mayTakeShared({ own, taken, max })) {
       slots.set(queue.organisationId, own + 1)
       chosen.push(queue)
     } else refused.set(queue.organisationId, (refused.get(queue.organisationId) ?? 0) + 1)
