@@ -65,7 +65,7 @@ const withBoolean = [
   'sdk/src/middleware/discovery.ts fetchOffers',
   'sdk/src/middleware/preflight.ts readableBy',
   'sdk/src/transport.ts asPurserError',
-  'server/src/chain/payment-reads.ts simulationOf',
+  'server/src/chain/reads/payment-reads.ts simulationOf',
   'server/src/chain/rpc/states.ts stateOf',
   'server/src/features/payments/challenge.ts encodedRequest',
   'server/src/features/payments/settle.ts settlePayment',

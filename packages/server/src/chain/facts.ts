@@ -1,5 +1,5 @@
 import type { Address, Hex } from '@purser/protocol'
-import type { TempoTransaction } from './tempo-port.ts'
+import type { TempoTransaction } from './tempo/port.ts'
 
 /** An account whose key never leaves custody. */
 export interface Signer extends FeeSponsor {

@@ -1,5 +1,5 @@
 export { createChains } from './chains.ts'
 export { compareLanes, fillHandler } from './lanes/compare.ts'
 export { createLanes } from './lanes/lanes.ts'
-export { createSignatures, type Signatures } from './recover.ts'
-export { createTempoTransactions, withFeePayer, withSender } from './tempo.ts'
+export { createSignatures, type Signatures } from './signatures/signatures.ts'
+export { createTempoTransactions, withFeePayer, withSender } from './tempo/transactions.ts'

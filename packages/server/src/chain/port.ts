@@ -7,9 +7,15 @@ import type {
   TransferAuthorization,
   TransferSignature,
 } from '@purser/protocol'
+import type { BlockReads, ConfirmedReads } from './blocks/port.ts'
 import type { Head, Receipt } from './facts.ts'
-import type { TempoSendResponse, TempoTransaction, TempoTransactions, TempoTrial } from './tempo-port.ts'
+import type { LaneCall, Lanes } from './lanes/port.ts'
+import type { SentCall } from './reads/try-sending.ts'
+import type { QuorumReads } from './rpc/port.ts'
+import type { TempoSendResponse, TempoTransaction, TempoTransactions, TempoTrial } from './tempo/port.ts'
 
+export type { FeeSponsor, Head, Log, Receipt, SignedTransaction, Signer, TransactionFields } from './facts.ts'
+export type { NonceState, QuorumReads, StateQuestion, Verdict } from './rpc/port.ts'
 export type {
   TempoCall,
   TempoDecoded,
@@ -19,29 +25,7 @@ export type {
   TempoTransaction,
   TempoTransactions,
   TempoTrial,
-} from './tempo-port.ts'
-
-import type { BlockReads, ConfirmedReads } from './block-port.ts'
-import type { LaneCall, Lanes } from './lanes/port.ts'
-import type { QuorumReads } from './quorum-port.ts'
-
-import type { SentCall } from './try-sending.ts'
-
-export type {
-  FeeSponsor,
-  Head,
-  Log,
-  Receipt,
-  SignedTransaction,
-  Signer,
-  TransactionFields,
-} from './facts.ts'
-export type {
-  NonceState,
-  QuorumReads,
-  StateQuestion,
-  Verdict,
-} from './quorum-port.ts'
+} from './tempo/port.ts'
 
 /** The networks of this deployment. */
 export interface Chains {

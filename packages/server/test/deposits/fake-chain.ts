@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Address, bytesToHex, type Hex, hexToBytes, type Network, topics } from '@purser/protocol'
-import { bloomBits } from '../../src/chain/read-blocks.ts'
+import { bloomBits } from '../../src/chain/blocks/parse.ts'
 import type { NodeRpc, Rpc, RpcCall, RpcResponse } from '../../src/chain/rpc/rpc.ts'
 
 export interface FakeTransfer {

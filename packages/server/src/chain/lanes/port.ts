@@ -2,7 +2,7 @@ import type { Address, Hex, Network } from '@purser/protocol'
 import type { Queryable, Tx } from '../../platform/db/db.ts'
 import type { Id } from '../../platform/ids.ts'
 import type { Receipt, Signer } from '../facts.ts'
-import type { TempoFields, TempoTransaction } from '../tempo-port.ts'
+import type { TempoFields, TempoTransaction } from '../tempo/port.ts'
 
 /** The signer of an account's transactions. */
 export interface LaneSigner extends Pick<Signer, 'signTransaction'> {

@@ -1,5 +1,5 @@
 import { type Address, l1FeeOf, tokenByAddress } from '@purser/protocol'
-import type { Fees } from '../fees.ts'
+import type { Fees } from '../fees/fees.ts'
 import type { Chain, FeeSponsor, SignedTransaction, TempoFields, TempoTransaction } from '../port.ts'
 import type { LaneSigner } from './port.ts'
 import type { CallData, TransactionRow } from './store.ts'

@@ -1,7 +1,7 @@
 import type { Address, Hex, Network } from '@purser/protocol'
 import type { Clock } from '../../platform/clock.ts'
 import { fail } from '../errors.ts'
-import type { UseSearch } from '../quorum-port.ts'
+import type { UseSearch } from './port.ts'
 import { quantity, readQuantity, resultOf } from './read.ts'
 import { isRecord, type Rpc } from './rpc.ts'
 

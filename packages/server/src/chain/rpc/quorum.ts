@@ -1,7 +1,7 @@
 import type { Network } from '@purser/protocol'
 import { isProblem } from '../../platform/errors.ts'
-import type { DecisionBlock, Finality } from '../quorum-port.ts'
-import { presentBlock, readBlock } from '../read-blocks.ts'
+import { presentBlock, readBlock } from '../blocks/parse.ts'
+import type { DecisionBlock, Finality } from './port.ts'
 import { quantity } from './read.ts'
 import type { NodeRpc, Rpc, Voter } from './rpc.ts'
 

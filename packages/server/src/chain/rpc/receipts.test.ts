@@ -1,6 +1,6 @@
 import { type Hex, networkByName } from '@purser/protocol'
 import { expect, test } from 'vitest'
-import type { QuorumReads } from '../quorum-port.ts'
+import type { QuorumReads } from './port.ts'
 import { createQuorum } from './quorum.ts'
 import { readReceipt } from './read.ts'
 import { createReceipts } from './receipts.ts'

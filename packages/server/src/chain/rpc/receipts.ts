@@ -1,6 +1,6 @@
 import type { Address, Hex, Network } from '@purser/protocol'
 import type { Log, Receipt } from '../port.ts'
-import type { CoinArrival, Finality, QuorumReads, Verdict } from '../quorum-port.ts'
+import type { CoinArrival, Finality, QuorumReads, Verdict } from './port.ts'
 import { heightIn, type Quorum } from './quorum.ts'
 import { quantity, readHex, readQuantity, readReceipt, resultOf } from './read.ts'
 import { isRecord, type Rpc, type RpcCall, type RpcResponse } from './rpc.ts'

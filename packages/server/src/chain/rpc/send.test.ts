@@ -1,7 +1,7 @@
 import type { Hex } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import { fail } from '../errors.ts'
-import { sendTempo } from '../tempo-node.ts'
+import { sendTempo } from '../tempo/node.ts'
 import type { NodeRpc, RpcResponse, Voter } from './rpc.ts'
 import { send } from './send.ts'
 

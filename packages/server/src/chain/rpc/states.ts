@@ -17,7 +17,7 @@ import {
   permit2Address,
 } from '@purser/protocol'
 import { fail } from '../errors.ts'
-import type { Finality, NonceState, QuorumReads, StateQuestion } from '../quorum-port.ts'
+import type { Finality, NonceState, QuorumReads, StateQuestion } from './port.ts'
 import type { Decision, Quorum } from './quorum.ts'
 import { readHex, readQuantity, resultOf } from './read.ts'
 import type { Rpc, RpcCall } from './rpc.ts'

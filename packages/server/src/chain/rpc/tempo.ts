@@ -1,5 +1,5 @@
 import { type Network, topics } from '@purser/protocol'
-import type { MemoTransfers, QuorumReads, TempoTransactionId } from '../quorum-port.ts'
+import type { MemoTransfers, QuorumReads, TempoTransactionId } from './port.ts'
 import type { Quorum } from './quorum.ts'
 import { accountTopic, readHead, readLog, readReceipt, resultOf } from './read.ts'
 import { verdictOf } from './receipts.ts'

@@ -1,6 +1,6 @@
 import { type Hex, type Network, topics } from '@purser/protocol'
-import type { ConfirmedReads, TransferClaim, TransferReceipt } from '../block-port.ts'
-import { lower, readBlock, readLogs, readReceipt, readTransfer } from '../read-blocks.ts'
+import { lower, readBlock, readLogs, readReceipt, readTransfer } from '../blocks/parse.ts'
+import type { ConfirmedReads, TransferClaim, TransferReceipt } from '../blocks/port.ts'
 import type { Decision, Quorum } from './quorum.ts'
 import { accountTopic, quantity, resultOf } from './read.ts'
 import { verdictOf } from './receipts.ts'

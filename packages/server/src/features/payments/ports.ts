@@ -1,6 +1,6 @@
 import type { Keccak, Recover } from '@purser/protocol'
-import type { DomainSeparators } from '../../chain/domain-separators.ts'
 import type { FeeSponsor } from '../../chain/port.ts'
+import type { DomainSeparators } from '../../chain/signatures/domain-separators.ts'
 import type { MppSecrets } from '../../custody/index.ts'
 import type { ServiceSealPort } from '../../custody/service-seal.ts'
 import type { Call, Environment, Deps as PlatformDeps, Tenant } from '../../platform/ctx.ts'

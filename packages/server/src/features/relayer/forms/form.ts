@@ -1,6 +1,6 @@
 import type { Address, Call3, Hex } from '@purser/protocol'
 import type { Chain, Log, NonceState } from '../../../chain/port.ts'
-import type { Finality, UseSearch } from '../../../chain/quorum-port.ts'
+import type { Finality, UseSearch } from '../../../chain/rpc/port.ts'
 import type { RelayFault } from '../port.ts'
 
 /** `taken`: the latest block would accept it. `used`: its nonce is spent. Otherwise why the chain refuses it. */

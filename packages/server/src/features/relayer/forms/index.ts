@@ -1,6 +1,6 @@
 import { type Address, type Call3, encodeAggregate3, type Hex, multicall3Address } from '@purser/protocol'
 import type { Chain, NonceState, Receipt } from '../../../chain/port.ts'
-import type { Finality } from '../../../chain/quorum-port.ts'
+import type { Finality } from '../../../chain/rpc/port.ts'
 import type { Queryable } from '../../../platform/db/db.ts'
 import { claimLogIndex } from '../permit-log-store.ts'
 import type { RelayFault, RelayPayload, StoredPermit2 } from '../port.ts'

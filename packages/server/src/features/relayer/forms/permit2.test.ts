@@ -1,8 +1,8 @@
 import type { Permit2Settlement } from '@purser/protocol'
 import { encodeErrorResult, parseAbi } from 'viem'
 import { expect, test } from 'vitest'
-import { wouldSettle } from '../../../chain/permit2.ts'
 import type { Permit2Facts } from '../../../chain/port.ts'
+import { wouldSettle } from '../../../chain/reads/permit2.ts'
 import { whyNotPermit2 } from './permit2.ts'
 
 const account = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'

@@ -2,7 +2,7 @@ import { hdChildAddress } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../../../../test/world.ts'
-import { createSignatures } from '../../../chain/recover.ts'
+import { createSignatures } from '../../../chain/signatures/signatures.ts'
 import { sql } from '../../../platform/db/db.ts'
 import { createDeriveAddress, deriveNext } from './children.ts'
 

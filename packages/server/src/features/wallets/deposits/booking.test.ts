@@ -1,6 +1,6 @@
 import { type Address, checksumAddress, type Network, requireNetwork, zeroAddress } from '@purser/protocol'
 import { expect, test } from 'vitest'
-import type { TokenTransfer } from '../../../chain/block-port.ts'
+import type { TokenTransfer } from '../../../chain/blocks/port.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import { bookingsOf, chainNameOf } from './booking.ts'
 import type { WatchRow } from './watch-store.ts'

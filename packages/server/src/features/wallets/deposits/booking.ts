@@ -8,7 +8,7 @@ import {
   tempoFeeManager,
   tokenByAddress,
 } from '@purser/protocol'
-import type { TokenTransfer } from '../../../chain/block-port.ts'
+import type { TokenTransfer } from '../../../chain/blocks/port.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import type { WatchRow } from './watch-store.ts'

@@ -1,5 +1,5 @@
 import { formatAmount, type Network } from '@purser/protocol'
-import type { ConfirmedReads, TokenTransfer, TransferClaim } from '../../../chain/block-port.ts'
+import type { ConfirmedReads, TokenTransfer, TransferClaim } from '../../../chain/blocks/port.ts'
 import type { ScreeningPort } from '../../../partners/screening/port.ts'
 import type { Deps as PlatformDeps, Tenant } from '../../../platform/ctx.ts'
 

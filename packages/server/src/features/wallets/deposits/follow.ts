@@ -6,7 +6,7 @@ import type {
   IsWanted,
   ScannedRange,
   TokenTransfer,
-} from '../../../chain/block-port.ts'
+} from '../../../chain/blocks/port.ts'
 import { fail } from '../../../chain/errors.ts'
 import type { ScreeningPort } from '../../../partners/screening/port.ts'
 import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'

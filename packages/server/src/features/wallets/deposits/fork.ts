@@ -1,5 +1,5 @@
 import type { Network } from '@purser/protocol'
-import type { BlockHeader, ConfirmedReads } from '../../../chain/block-port.ts'
+import type { BlockHeader, ConfirmedReads } from '../../../chain/blocks/port.ts'
 import { fail } from '../../../chain/errors.ts'
 import type { Deps } from '../ports.ts'
 import {

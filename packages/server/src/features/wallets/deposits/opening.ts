@@ -1,6 +1,6 @@
 import { type Address, checksumAddress, type Network } from '@purser/protocol'
 import { fail } from '../../../chain/errors.ts'
-import type { QuorumReads, StateQuestion } from '../../../chain/quorum-port.ts'
+import type { QuorumReads, StateQuestion } from '../../../chain/rpc/port.ts'
 import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
 import { type Lease, moveCursor } from './cursor-store.ts'
 import {

@@ -1,5 +1,5 @@
 import type { Network } from '@purser/protocol'
-import type { BlockRange } from '../../../chain/block-port.ts'
+import type { BlockRange } from '../../../chain/blocks/port.ts'
 
 const blocksFirst = 64
 const blocksMax = 5_000

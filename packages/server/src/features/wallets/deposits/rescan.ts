@@ -1,5 +1,5 @@
 import { type Network, networkByName } from '@purser/protocol'
-import type { BlockHeader, TransferReceipt } from '../../../chain/block-port.ts'
+import type { BlockHeader, TransferReceipt } from '../../../chain/blocks/port.ts'
 import { fail as failChain } from '../../../chain/errors.ts'
 import { networkFor } from '../../chains/index.ts'
 import type { Ctx } from '../ports.ts'

@@ -6,7 +6,7 @@ import type {
   IsWanted,
   ScannedRange,
   TokenTransfer,
-} from '../../../chain/block-port.ts'
+} from '../../../chain/blocks/port.ts'
 import { fail } from '../../../chain/errors.ts'
 import { isProblem } from '../../../platform/errors.ts'
 import type { ScannedBlock } from './cursor-store.ts'

@@ -1,5 +1,5 @@
 import type { Address, Network } from '@purser/protocol'
-import type { BlockHeader, TokenTransfer } from '../../../chain/block-port.ts'
+import type { BlockHeader, TokenTransfer } from '../../../chain/blocks/port.ts'
 import type { Queryable, Tx } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
 import type { Deps } from '../ports.ts'

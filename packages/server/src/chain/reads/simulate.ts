@@ -8,10 +8,10 @@ import {
   uintWord,
   zeroAddress,
 } from '@purser/protocol'
-import { isProblem } from '../platform/errors.ts'
-import type { BalanceReading, LaneCall, Simulation } from './port.ts'
-import { invalidResponse, readHex } from './rpc/read.ts'
-import { isRecord, type Rpc } from './rpc/rpc.ts'
+import { isProblem } from '../../platform/errors.ts'
+import type { BalanceReading, LaneCall, Simulation } from '../port.ts'
+import { invalidResponse, readHex } from '../rpc/read.ts'
+import { isRecord, type Rpc } from '../rpc/rpc.ts'
 
 /**
  * Simulates an account's calls in sequence on the latest block and returns how they would change balances, read before the first call and after the

@@ -1,10 +1,10 @@
 import type { Network } from '@purser/protocol'
-import { fail } from './errors.ts'
+import { fail } from '../errors.ts'
 import { dataGasOf, feeLimits, firstFees, l1FeeCall, readL1Fee, takesDataGas } from './fees.ts'
-import type { OfferedFees } from './port.ts'
-import { collect, electorateOf } from './rpc/acceptance.ts'
-import { readHead, readQuantity, resultOf } from './rpc/read.ts'
-import type { NodeRpc, Rpc, RpcCall, RpcResponse } from './rpc/rpc.ts'
+import type { OfferedFees } from '../port.ts'
+import { collect, electorateOf } from '../rpc/acceptance.ts'
+import { readHead, readQuantity, resultOf } from '../rpc/read.ts'
+import type { NodeRpc, Rpc, RpcCall, RpcResponse } from '../rpc/rpc.ts'
 
 /** How long to wait for the remaining nodes once a majority has reported its fees. */
 const furtherFeesMs = 250

@@ -1,5 +1,5 @@
 import type { Address, Hex } from '@purser/protocol'
-import type { Verdict } from './quorum-port.ts'
+import type { Verdict } from '../rpc/port.ts'
 
 /** A block header; hashes in lower case. */
 export interface BlockHeader {

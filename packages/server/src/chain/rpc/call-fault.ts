@@ -1,4 +1,4 @@
-import type { RpcResponse } from './rpc/rpc.ts'
+import type { RpcResponse } from './rpc.ts'
 
 /** Error messages of the different clients when the code of the call fails. A node that stops slow code (`execution aborted`, `execution timeout`) has no result. */
 const codeFaults = /revert|out of gas|invalid opcode|invalid jump|gas required exceeds|execution(?! aborted| timeout)/i

@@ -2,11 +2,11 @@ import type { Hex } from '@purser/protocol'
 import { privateKeyToAccount } from 'viem/accounts'
 import { Transaction } from 'viem/tempo'
 import { beforeAll, expect, test } from 'vitest'
-import { aSigner } from '../../test/lane-stage.ts'
-import { createSigner } from '../custody/signer.ts'
-import type { TempoTransactions } from './port.ts'
-import { createSignatures, type Signatures } from './recover.ts'
-import { createTempoTransactions } from './tempo.ts'
+import { aSigner } from '../../../test/lane-stage.ts'
+import { createSigner } from '../../custody/signer.ts'
+import type { TempoTransactions } from '../port.ts'
+import { createSignatures, type Signatures } from '../signatures/signatures.ts'
+import { createTempoTransactions } from './transactions.ts'
 
 let signatures: Signatures
 let tempo: TempoTransactions

@@ -23,11 +23,11 @@ import {
 import { encodeFunctionData, parseAbi, toHex } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { systemClock } from '../platform/clock.ts'
-import { isProblem } from '../platform/errors.ts'
-import { createOutbound, type Outbound } from '../platform/outbound.ts'
-import { createChains } from './chains.ts'
-import type { AuthorizationProbe, Chain } from './port.ts'
+import { systemClock } from '../../platform/clock.ts'
+import { isProblem } from '../../platform/errors.ts'
+import { createOutbound, type Outbound } from '../../platform/outbound.ts'
+import { createChains } from '../chains.ts'
+import type { AuthorizationProbe, Chain } from '../port.ts'
 
 const payTo: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
 let dev: DevChain

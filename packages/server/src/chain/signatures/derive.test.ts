@@ -11,8 +11,8 @@ import bip32 from '@purser/protocol/vectors/bip32.json' with { type: 'json' }
 import { HDNodeWallet } from 'ethers'
 import { HDKey } from 'viem/accounts'
 import { expect, test } from 'vitest'
-import { systemRandom } from '../platform/random.ts'
-import { createSignatures, loadWasm } from './recover.ts'
+import { systemRandom } from '../../platform/random.ts'
+import { createSignatures, loadWasm } from './signatures.ts'
 
 const order = Buffer.from('fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141', 'hex')
 const one = Buffer.concat([Buffer.alloc(31), Buffer.from([1])])

@@ -7,13 +7,13 @@ import {
   type Network,
   tokenByAddress,
 } from '@purser/protocol'
-import { batch } from '../platform/db/batch.ts'
-import { callFaultOf } from './call-fault.ts'
-import { fail } from './errors.ts'
+import { batch } from '../../platform/db/batch.ts'
+import { fail } from '../errors.ts'
+import type { CallTrial, Chain, Holding, HoldingQuestion, LaneCall, OfferedFees, TriedCall } from '../port.ts'
+import { callFaultOf } from '../rpc/call-fault.ts'
+import { invalidResponse, readHex, readQuantity } from '../rpc/read.ts'
+import { isRecord, type Rpc, type RpcCall, type RpcResponse } from '../rpc/rpc.ts'
 import { readHoldings } from './holdings.ts'
-import type { CallTrial, Chain, Holding, HoldingQuestion, LaneCall, OfferedFees, TriedCall } from './port.ts'
-import { invalidResponse, readHex, readQuantity } from './rpc/read.ts'
-import { isRecord, type Rpc, type RpcCall, type RpcResponse } from './rpc/rpc.ts'
 
 const requestedAtOnce = 64
 const batchesMax = 4

@@ -17,14 +17,14 @@ import {
   multicall3Address,
   permit2Address,
 } from '@purser/protocol'
-import { batch } from '../platform/db/batch.ts'
-import { fail } from './errors.ts'
-import type { Head } from './facts.ts'
+import { batch } from '../../platform/db/batch.ts'
+import { fail } from '../errors.ts'
+import type { Head } from '../facts.ts'
+import type { AuthorizationFacts, AuthorizationProbe, Chain, PayerFunds, PayerQuestion } from '../port.ts'
+import { electorateOf, requestAcceptance } from '../rpc/acceptance.ts'
+import { readHex } from '../rpc/read.ts'
+import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from '../rpc/rpc.ts'
 import { inspectPermit2, transactionGas, wouldSettle } from './permit2.ts'
-import type { AuthorizationFacts, AuthorizationProbe, Chain, PayerFunds, PayerQuestion } from './port.ts'
-import { electorateOf, requestAcceptance } from './rpc/acceptance.ts'
-import { readHex } from './rpc/read.ts'
-import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from './rpc/rpc.ts'
 import { type SentCall, trySending } from './try-sending.ts'
 
 type PaymentReads = Pick<Chain, 'inspectAuthorization' | 'inspectPermit2' | 'payerFunds' | 'trySending'>

@@ -13,9 +13,9 @@ import {
   type Network,
   utf8,
 } from '@purser/protocol'
-import { fail } from './errors.ts'
-import { readHex } from './rpc/read.ts'
-import type { RpcCall } from './rpc/rpc.ts'
+import { fail } from '../errors.ts'
+import { readHex } from '../rpc/read.ts'
+import type { RpcCall } from '../rpc/rpc.ts'
 
 /** The fees that a transaction offers, in wei per unit of gas (EIP-1559). */
 export interface Fees {

@@ -1,8 +1,8 @@
 import { keccak256, recoverAddress } from '@purser/protocol'
 import { privateKeyToAccount } from 'viem/accounts'
 import { expect, test } from 'vitest'
-import { systemRandom } from '../platform/random.ts'
-import { createSignatures, loadWasm } from './recover.ts'
+import { systemRandom } from '../../platform/random.ts'
+import { createSignatures, loadWasm } from './signatures.ts'
 
 const halfOrder = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n >> 1n
 

@@ -13,10 +13,10 @@ import {
   type Network,
   utf8,
 } from '@purser/protocol'
-import { fail } from './errors.ts'
-import type { Holding, HoldingQuestion } from './port.ts'
-import { readHex } from './rpc/read.ts'
-import type { Rpc, RpcCall } from './rpc/rpc.ts'
+import { fail } from '../errors.ts'
+import type { Holding, HoldingQuestion } from '../port.ts'
+import { readHex } from '../rpc/read.ts'
+import type { Rpc, RpcCall } from '../rpc/rpc.ts'
 
 /** Most balances in one call. Each costs about 5,000 gas; nodes allow tens of millions per call. */
 const callsMax = 500

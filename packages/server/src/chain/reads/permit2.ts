@@ -9,11 +9,11 @@ import {
   type Permit2Transfer,
   permit2Address,
 } from '@purser/protocol'
-import { fail } from './errors.ts'
-import type { Permit2Facts, Permit2Probe } from './port.ts'
-import type { Decision } from './rpc/quorum.ts'
-import { readHex } from './rpc/read.ts'
-import type { Rpc, RpcCall, RpcResponse } from './rpc/rpc.ts'
+import { fail } from '../errors.ts'
+import type { Permit2Facts, Permit2Probe } from '../port.ts'
+import type { Decision } from '../rpc/quorum.ts'
+import { readHex } from '../rpc/read.ts'
+import type { Rpc, RpcCall, RpcResponse } from '../rpc/rpc.ts'
 
 /** Gas limit of the trial. It equals what settlement allows; otherwise a wallet could pass here and run out of gas there. */
 const trialGas = 460_000

@@ -3,11 +3,11 @@ import { type Address, networkByName } from '@purser/protocol'
 import { decodeFunctionData, encodeAbiParameters, encodeFunctionResult, type Hex, multicall3Abi, toHex } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { systemClock } from '../platform/clock.ts'
-import { isProblem } from '../platform/errors.ts'
-import { createOutbound, type Outbound } from '../platform/outbound.ts'
-import { createChains } from './chains.ts'
-import type { Chain } from './port.ts'
+import { systemClock } from '../../platform/clock.ts'
+import { isProblem } from '../../platform/errors.ts'
+import { createOutbound, type Outbound } from '../../platform/outbound.ts'
+import { createChains } from '../chains.ts'
+import type { Chain } from '../port.ts'
 
 let outbound: Outbound
 const servers: Server[] = []

@@ -1,10 +1,10 @@
 import { decodeUint256, encodeGetNonce, type Hex, tempoNonceManager, uint256Max } from '@purser/protocol'
-import { fail } from './errors.ts'
-import type { TempoRefusal, TempoSendResponse, TempoTransaction, TempoTrial } from './port.ts'
-import { electorateOf } from './rpc/acceptance.ts'
-import { readHex, readQuantity, readReceipt } from './rpc/read.ts'
-import type { NodeRpc, Rpc, RpcCall, RpcResponse } from './rpc/rpc.ts'
-import { sendAll } from './rpc/send.ts'
+import { fail } from '../errors.ts'
+import type { TempoRefusal, TempoSendResponse, TempoTransaction, TempoTrial } from '../port.ts'
+import { electorateOf } from '../rpc/acceptance.ts'
+import { readHex, readQuantity, readReceipt } from '../rpc/read.ts'
+import type { NodeRpc, Rpc, RpcCall, RpcResponse } from '../rpc/rpc.ts'
+import { sendAll } from '../rpc/send.ts'
 
 /** Error messages of nodes that refuse to run a transaction. A message that is not listed is not about the transaction. */
 const refusalMessages: readonly (readonly [RegExp, TempoRefusal])[] = [

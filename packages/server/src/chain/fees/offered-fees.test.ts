@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { aLiarStage, type LiarStage } from '../../test/liar-stage.ts'
-import { type LyingNode, type NodeResponse, startLyingNode } from '../../test/lying-node.ts'
+import { aLiarStage, type LiarStage } from '../../../test/liar-stage.ts'
+import { type LyingNode, type NodeResponse, startLyingNode } from '../../../test/lying-node.ts'
 
 let liar: LyingNode
 let stage: LiarStage

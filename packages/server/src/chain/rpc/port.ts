@@ -1,6 +1,6 @@
 import type { Address, Hex, Permit2Transfer } from '@purser/protocol'
-import type { Log, Permit2Use, Receipt } from './facts.ts'
-import type { SentCall } from './lanes/port.ts'
+import type { Log, Permit2Use, Receipt } from '../facts.ts'
+import type { SentCall } from '../lanes/port.ts'
 
 /**
  * The response of a strict majority of a network's configured nodes. `undecided` means that too few nodes answered, that they contradict each other,

@@ -12,8 +12,8 @@ import {
   uint256ToBytes,
 } from '@purser/protocol'
 import type { Transaction } from 'viem/tempo'
-import type { TempoCall, TempoDecoded, TempoFields, TempoTransaction, TempoTransactions } from './port.ts'
-import type { Signatures } from './recover.ts'
+import type { TempoCall, TempoDecoded, TempoFields, TempoTransaction, TempoTransactions } from '../port.ts'
+import type { Signatures } from '../signatures/signatures.ts'
 
 /** Longest transaction that is decoded; one transfer takes about 400 bytes. */
 const rawBytesMax = 8_192

@@ -1,7 +1,7 @@
 import type { Address, Hex } from '@purser/protocol'
-import { callFaultOf } from './call-fault.ts'
-import type { Head } from './facts.ts'
-import type { Rpc, RpcCall, RpcResponse } from './rpc/rpc.ts'
+import type { Head } from '../facts.ts'
+import { callFaultOf } from '../rpc/call-fault.ts'
+import type { Rpc, RpcCall, RpcResponse } from '../rpc/rpc.ts'
 
 /** A transaction to be simulated as sent. */
 export interface SentCall {

@@ -2,9 +2,9 @@ import { type DevChain, fundNative, fundToken, startChain } from '@purser/devnet
 import { type Address, encodeTransfer, zeroAddress } from '@purser/protocol'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { fail } from './errors.ts'
-import type { BalanceReading } from './port.ts'
-import type { Rpc, RpcResponse } from './rpc/rpc.ts'
+import { fail } from '../errors.ts'
+import type { BalanceReading } from '../port.ts'
+import type { Rpc, RpcResponse } from '../rpc/rpc.ts'
 import { simulate } from './simulate.ts'
 
 const sender = privateKeyToAddress(generatePrivateKey())

@@ -8,13 +8,13 @@ import {
   topics,
 } from '@purser/protocol'
 import { expect, test } from 'vitest'
-import { nodesOf } from '../../test/deposits/fake-chain.ts'
-import { isProblem } from '../platform/errors.ts'
+import { nodesOf } from '../../../test/deposits/fake-chain.ts'
+import { isProblem } from '../../platform/errors.ts'
+import { createPermit2Use } from '../rpc/permit2-use.ts'
+import { createQuorum } from '../rpc/quorum.ts'
+import type { Rpc, RpcCall, RpcResponse } from '../rpc/rpc.ts'
 import { createPaymentReads } from './payment-reads.ts'
 import { inspectPermit2, isSpent } from './permit2.ts'
-import { createPermit2Use } from './rpc/permit2-use.ts'
-import { createQuorum } from './rpc/quorum.ts'
-import type { Rpc, RpcCall, RpcResponse } from './rpc/rpc.ts'
 
 const owner = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
 const payTo = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'

@@ -1,5 +1,5 @@
 import { type Hex, isHex, topics } from '@purser/protocol'
-import type { BlockHeader, BlockRange, BlockReads, IsWanted, ScannedRange, TokenTransfer } from './block-port.ts'
+import type { BlockHeader, BlockRange, BlockReads, IsWanted, ScannedRange, TokenTransfer } from './port.ts'
 import { createLongBlocks, type LongBlocks, scanReceipts } from './long-blocks.ts'
 import {
   type Block,
@@ -13,9 +13,9 @@ import {
   readLogs,
   readReceipt,
   readTransfer,
-} from './read-blocks.ts'
-import { invalidResponse } from './rpc/read.ts'
-import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from './rpc/rpc.ts'
+} from './parse.ts'
+import { invalidResponse } from '../rpc/read.ts'
+import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from '../rpc/rpc.ts'
 
 /** Most headers in one request. Nodes limit the number of calls in a batch. */
 const headersPerRequest = 100

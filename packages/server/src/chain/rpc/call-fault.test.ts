@@ -1,9 +1,9 @@
 import type { Address } from '@purser/protocol'
 import { expect, test } from 'vitest'
-import { isProblem } from '../platform/errors.ts'
-import { tryOne } from './batched-reads.ts'
-import type { Rpc } from './rpc/rpc.ts'
-import { trySending } from './try-sending.ts'
+import { isProblem } from '../../platform/errors.ts'
+import { tryOne } from '../reads/batched-reads.ts'
+import { trySending } from '../reads/try-sending.ts'
+import type { Rpc } from './rpc.ts'
 
 const account: Address = '0x00000000000000000000000000000000000a11ce'
 const call = { from: account, to: account, data: '0x', value: 0n, gasLimit: 21_000n } as const
