@@ -102,7 +102,7 @@ async function runOnFile(options: ChainOptions, network: Network, { stateFile, r
 }
 
 function anvilOptions(options: ChainOptions, network: Network, stateFile: string | undefined) {
-  const isTempo = network.name.startsWith('tempo')
+  const isTempo = network.nativeCoin === null
   const blockTimeSeconds = options.blockTimeSeconds ?? (isTempo ? 1 : undefined)
   return {
     chainId: network.chainId,

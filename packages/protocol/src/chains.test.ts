@@ -2,7 +2,14 @@ import { DEFAULT_ASSETS } from '@x402/evm'
 import { getAddress } from 'viem'
 import * as viemChains from 'viem/chains'
 import { expect, test } from 'vitest'
-import { networkByCaip2, networkByX402V1Name, resolveNetwork, tokenByAddress, tokenBySymbol } from './chains.ts'
+import {
+  chainNameOf,
+  networkByCaip2,
+  networkByX402V1Name,
+  resolveNetwork,
+  tokenByAddress,
+  tokenBySymbol,
+} from './chains.ts'
 import { chains, networks } from './networks.ts'
 
 test('a test key never reaches a network with real money, under no name', () => {
@@ -31,6 +38,17 @@ test('in the test environment the mainnet names mean their test networks', () =>
     'eth-sepolia': 11155111,
     'tempo-moderato': 42431,
   })
+})
+
+test('every network has a name of the public API, which means it', () => {
+  const named = networks.map((network) => [network.name, chainNameOf(network)])
+  expect(named.filter(([name, chain]) => name !== chain)).toEqual([
+    ['optimism-sepolia', 'optimism'],
+    ['arbitrum-sepolia', 'arbitrum'],
+    ['polygon-amoy', 'polygon'],
+  ])
+  for (const network of networks)
+    expect(resolveNetwork(chainNameOf(network), network.isTestnet ? 'test' : 'live')).toBe(network)
 })
 
 test('every network can be found by each of its names, and by no other', () => {

@@ -1,19 +1,7 @@
-import { type Chain, chains, type Network, type NetworkName, networks, type TokenInfo } from './networks.ts'
+import { type Chain, chains, type Network, networks, type TokenInfo } from './networks.ts'
 
 /** The environment of a request: test money or real money. */
 export type Environment = 'test' | 'live'
-
-const testNetworkOf: Readonly<Record<Chain, NetworkName>> = {
-  base: 'base-sepolia',
-  ethereum: 'eth-sepolia',
-  optimism: 'optimism-sepolia',
-  arbitrum: 'arbitrum-sepolia',
-  polygon: 'polygon-amoy',
-  tempo: 'tempo-moderato',
-  'base-sepolia': 'base-sepolia',
-  'eth-sepolia': 'eth-sepolia',
-  'tempo-moderato': 'tempo-moderato',
-}
 
 const byName = new Map<string, Network>(networks.map((network) => [network.name, network]))
 const byCaip2 = new Map<string, Network>(networks.map((network) => [network.caip2, network]))
@@ -47,9 +35,22 @@ export function isChain(text: string): text is Chain {
  * resolveNetwork('base', 'live')?.name // 'base'
  */
 export function resolveNetwork(chain: Chain, environment: Environment): Network | undefined {
-  if (environment === 'test') return byName.get(testNetworkOf[chain])
   const network = byName.get(chain)
+  if (environment === 'test') return network && byName.get(network.testNetwork)
   return network?.isTestnet === false ? network : undefined
+}
+
+/**
+ * Returns the name of a network in the public API: its own, or that of the main network whose test network it is.
+ *
+ * @example
+ * chainNameOf(networkByName('base-sepolia')) // 'base-sepolia'
+ * chainNameOf(networkByName('polygon-amoy')) // 'polygon'
+ */
+export function chainNameOf({ name }: Pick<Network, 'name'>): Chain {
+  const found = isChain(name) ? name : chains.find((chain) => byName.get(chain)?.testNetwork === name)
+  if (found === undefined) throw new Error(`no chain name means ${name}`)
+  return found
 }
 
 /**

@@ -30,6 +30,7 @@ export { caip2OfChainId, chainIdOfCaip2, formatCaip10, parseCaip2, parseCaip10 }
 export { canonicalJson } from './canonical-json.ts'
 export type { Environment } from './chains.ts'
 export {
+  chainNameOf,
   isChain,
   networkByCaip2,
   networkByName,

@@ -9,7 +9,7 @@ import {
 } from '@purser/devnet'
 import { type Address, networkByName } from '@purser/protocol'
 import { encodeReceiveMessage } from '../src/partners/routing/cctp-calls.ts'
-import { cctpContracts, cctpDomainOf } from '../src/partners/routing/cctp-contracts.ts'
+import { cctpContracts } from '../src/partners/routing/cctp-contracts.ts'
 import { anIris, type Burnt, type Iris } from './iris.ts'
 import { aLiveStage, type LiveStage, nodeOf, type TestNode } from './live-stage.ts'
 import type { PartnerResponse } from './partner-double.ts'
@@ -81,7 +81,7 @@ export async function aCctpStage(nodesOfEthereum?: (url: string) => Promise<read
 function endOf(chain: DevChain): CctpEnd {
   const network = networkByName(chain.network)
   const usdc = chain.tokens.USDC
-  const domain = network && cctpDomainOf(network)
+  const domain = network?.cctp?.domain
   if (network === undefined || usdc === undefined || domain === undefined) throw new Error('no chain of Circle’s')
   return { chain, domain, usdc, ...cctpContracts(network) }
 }

@@ -1,5 +1,6 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { networks } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import { offRampAdapters, routingAdapters } from '../src/partners/adapters.ts'
 
@@ -89,6 +90,27 @@ test('no feature names a partner: a new one is a file in partners and a line in 
     ({ name, text }) => name.startsWith('features/') && (named.test(text) || importing.test(text)),
   )
   expect(found.map(({ name }) => name)).toEqual([])
+})
+
+test('the facts of a network stand in its catalogue: no other file lists networks', () => {
+  const names = networks.map(({ name }) => name).filter((name) => !['base', 'base-sepolia', 'tempo'].includes(name))
+  const ids = networks.map(({ chainId }) => String(chainId)).filter((id) => id.length > 3)
+  const named = new RegExp(`(['"])(?:${names.join('|')})\\1|\\b(?<!eip155:)(?:${ids.join('|')})\\b`)
+  expect(
+    ["['polygon', 7]", 'chainId === 42_161'].every((text) => named.test(text.replace(/(?<=\d)_(?=\d)/g, ''))),
+  ).toBe(true)
+  const listing = globSync('packages/{protocol,server,sdk,cli,mcp,dashboard}/src/**/*.{ts,tsx}', { cwd: root }).filter(
+    (name) =>
+      !/\.test\.ts$|\/generated\//.test(name) &&
+      readFileSync(path.join(root, name), 'utf8')
+        .split('\n')
+        .some((line) => !/^ *(?:\*|\/\*\*|\/\/)/.test(line) && named.test(line.replace(/(?<=\d)_(?=\d)/g, ''))),
+  )
+  // The coins of version 1, which another API fixes.
+  expect(listing.sort()).toEqual([
+    'packages/protocol/src/networks.ts',
+    'packages/server/src/features/wallets/legacy/coins.ts',
+  ])
 })
 
 test('dependencies are complete when a feature is built: no file assigns a callback later', () => {

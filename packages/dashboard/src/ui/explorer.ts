@@ -1,17 +1,9 @@
+import { networkByName } from '@purser/protocol'
 import type { Chain, Environment } from '@purser/sdk'
-
-const testNetworks: Readonly<Record<string, string>> = {
-  base: 'base-sepolia',
-  ethereum: 'eth-sepolia',
-  optimism: 'optimism-sepolia',
-  arbitrum: 'arbitrum-sepolia',
-  polygon: 'polygon-amoy',
-  tempo: 'tempo-moderato',
-}
 
 /** The network that a chain's name means: in the test environment a main network's name means its test network. */
 export function actualNetwork(chain: string, environment: Environment): string {
-  return environment === 'test' ? (testNetworks[chain] ?? chain) : chain
+  return environment === 'test' ? (networkByName(chain)?.testNetwork ?? chain) : chain
 }
 
 /** Where the explorer of a chain shows an address or a transaction; undefined where none knows the chain. */
@@ -19,6 +11,7 @@ export function explorerUrl(
   chains: readonly Pick<Chain, 'name' | 'explorerUrl'>[],
   { network, kind, value }: { network: string; kind: 'address' | 'tx'; value: string },
 ): string | undefined {
-  const base = chains.find(({ name }) => name === network || testNetworks[name] === network)?.explorerUrl ?? undefined
+  const base =
+    chains.find(({ name }) => name === network || actualNetwork(name, 'test') === network)?.explorerUrl ?? undefined
   return base === undefined ? undefined : `${base}/${kind}/${encodeURIComponent(value)}`
 }

@@ -33,9 +33,6 @@ export type Offer = Expected & {
   readonly maxTimeoutSeconds: number
 }
 
-/** The networks that the last version 1 SDK (x402 1.2.0) can read; it throws at a whole challenge that names another one. */
-const v1SdkNetworks: ReadonlySet<string> = new Set(['base', 'base-sepolia', 'polygon', 'polygon-amoy'])
-
 /**
  * Returns an offer in the form of version 2. Throws a `RangeError` for a token without EIP-3009.
  *
@@ -118,7 +115,7 @@ export function paymentRequiredV1(challenge: {
   readonly error?: string
 }): PaymentRequiredV1 | undefined {
   const named = challenge.offers.flatMap((offer) => requirementsV1(offer) ?? [])
-  const readable = named.filter((requirements) => v1SdkNetworks.has(requirements.network))
+  const readable = named.filter(({ network }) => networkByX402V1Name(network)?.isInX402V1Sdk)
   const accepts = readable.length > 0 ? readable : named
   return accepts.length === 0 ? undefined : { x402Version: 1, error: challenge.error, accepts }
 }

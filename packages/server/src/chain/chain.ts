@@ -12,12 +12,9 @@ import {
   type Network,
   tokenReads,
 } from '@purser/protocol'
-import { createBatchedReads, tryCalls, tryOne } from './reads/batched-reads.ts'
 import { fail } from './errors.ts'
 import { takesDataGas } from './fees/fees.ts'
-import { balancesCall, readBalances } from './reads/holdings.ts'
 import { createOfferedFees, medianOf, suggestedTip } from './fees/offered-fees.ts'
-import { createPaymentReads } from './reads/payment-reads.ts'
 import type {
   Chain,
   Head,
@@ -34,12 +31,15 @@ import type {
   TriedCall,
   Watch,
 } from './port.ts'
+import { createBatchedReads, tryCalls, tryOne } from './reads/batched-reads.ts'
+import { balancesCall, readBalances } from './reads/holdings.ts'
+import { createPaymentReads } from './reads/payment-reads.ts'
+import { simulate } from './reads/simulate.ts'
 import { electorateOf, requestAcceptance, requestAgreement, requestVotes } from './rpc/acceptance.ts'
 import { createLogReader } from './rpc/logs.ts'
 import { readHead, readHex, readQuantity, readReceipt, resultOf } from './rpc/read.ts'
 import type { NodeRpc, Rpc, RpcResponse, Voter } from './rpc/rpc.ts'
 import { send } from './rpc/send.ts'
-import { simulate } from './reads/simulate.ts'
 import { sendTempo, tryTempo } from './tempo/node.ts'
 
 /** The network's reads and sends that need no block of a quorum: the `Chain` port without block reads and quorum reads. */

@@ -1,8 +1,8 @@
 import { type Hex, isHex } from '@purser/protocol'
-import type { BlockRange, IsWanted, ScannedRange, TokenTransfer } from './port.ts'
-import { eachOnce, lower, presentBlock, readReceipt } from './parse.ts'
 import { invalidResponse } from '../rpc/read.ts'
 import { isRecord, type Rpc } from '../rpc/rpc.ts'
+import { eachOnce, lower, presentBlock, readReceipt } from './parse.ts'
+import type { BlockRange, IsWanted, ScannedRange, TokenTransfer } from './port.ts'
 import { scanAccounts } from './scan-accounts.ts'
 
 /** Refusals of a block's logs after which its receipts are read instead. */

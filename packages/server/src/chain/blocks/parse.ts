@@ -1,7 +1,7 @@
 import { type Hex, hexToBytes, isAddress, isHex, keccak256, topics } from '@purser/protocol'
-import type { BlockHeader, BlockRange, TokenTransfer, TransferReceipt } from './port.ts'
 import { invalidResponse, readHex, readQuantity } from '../rpc/read.ts'
 import { isRecord } from '../rpc/rpc.ts'
+import type { BlockHeader, BlockRange, TokenTransfer, TransferReceipt } from './port.ts'
 
 /** A header with its bloom filter, where it has one. */
 export interface Block extends BlockHeader {

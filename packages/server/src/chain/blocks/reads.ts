@@ -1,5 +1,6 @@
 import { type Hex, isHex, topics } from '@purser/protocol'
-import type { BlockHeader, BlockRange, BlockReads, IsWanted, ScannedRange, TokenTransfer } from './port.ts'
+import { invalidResponse } from '../rpc/read.ts'
+import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from '../rpc/rpc.ts'
 import { createLongBlocks, type LongBlocks, scanReceipts } from './long-blocks.ts'
 import {
   type Block,
@@ -14,8 +15,7 @@ import {
   readReceipt,
   readTransfer,
 } from './parse.ts'
-import { invalidResponse } from '../rpc/read.ts'
-import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from '../rpc/rpc.ts'
+import type { BlockHeader, BlockRange, BlockReads, IsWanted, ScannedRange, TokenTransfer } from './port.ts'
 
 /** Most headers in one request. Nodes limit the number of calls in a batch. */
 const headersPerRequest = 100

@@ -1,8 +1,8 @@
 import { type Hex, isHex, topics } from '@purser/protocol'
-import type { BlockRange, TokenTransfer } from './port.ts'
-import { accountOf, lower, type RawTransfer, readLogs, readTransfer } from './parse.ts'
 import { invalidResponse } from '../rpc/read.ts'
 import type { Rpc, RpcCall } from '../rpc/rpc.ts'
+import { accountOf, lower, type RawTransfer, readLogs, readTransfer } from './parse.ts'
+import type { BlockRange, TokenTransfer } from './port.ts'
 
 /** Most accounts in one filter. go-ethereum allows 1,000. */
 const accountsMost = 500

@@ -1,11 +1,11 @@
 import { networkByName } from '@purser/protocol'
 import { expect, test } from 'vitest'
-import { feeLimits, firstFees, replacementFees } from './fees.ts'
+import { firstFees, replacementFees } from './fees.ts'
 
 const gwei = 1_000_000_000n
 const base = networkByName('base')
 if (base === undefined) throw new Error('no such network')
-const limits = feeLimits(base)
+const limits = base.gasFees
 
 test('the first fee offer lets the base fee double', () => {
   expect(firstFees(10n * gwei, gwei, limits)).toEqual({ maxFee: 21n * gwei, priorityFee: gwei })

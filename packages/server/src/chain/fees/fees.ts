@@ -26,14 +26,6 @@ export interface Fees {
 const gwei = 1_000_000_000n
 const tipMin = 1_000_000n
 
-/** The highest fees ever offered, so that a node that keeps requesting more cannot drain the relayer. */
-export function feeLimits(network: Network): Fees {
-  const isCheapCoin = network.nativeCoin?.symbol === 'POL'
-  return isCheapCoin
-    ? { maxFee: 20_000n * gwei, priorityFee: 1_000n * gwei }
-    : { maxFee: 1_000n * gwei, priorityFee: 20n * gwei }
-}
-
 /** Upper limit on the L1 fee for 256 bytes, in wei: hundreds of times the fee at Ethereum's most expensive. */
 const l1FeeMax = 10_000_000n * gwei
 

@@ -1,10 +1,10 @@
 import type { Network } from '@purser/protocol'
 import { fail } from '../errors.ts'
-import { dataGasOf, feeLimits, firstFees, l1FeeCall, readL1Fee, takesDataGas } from './fees.ts'
 import type { OfferedFees } from '../port.ts'
 import { collect, electorateOf } from '../rpc/acceptance.ts'
 import { readHead, readQuantity, resultOf } from '../rpc/read.ts'
 import type { NodeRpc, Rpc, RpcCall, RpcResponse } from '../rpc/rpc.ts'
+import { dataGasOf, firstFees, l1FeeCall, readL1Fee, takesDataGas } from './fees.ts'
 
 /** How long to wait for the remaining nodes once a majority has reported its fees. */
 const furtherFeesMs = 250
@@ -22,7 +22,7 @@ interface Fees {
 /**
  * Creates a function that returns the fees from the reports of all healthy nodes: the median of each part, the lower one of two. So one node neither drains
  * an account nor makes everything too expensive. When fewer nodes than a majority report, each part is at most twice what the last majority reported.
- * If no majority has reported since the process started, the few that do suffice, within `feeLimits`.
+ * If no majority has reported since the process started, the few that do suffice, within the network's `gasFees`.
  */
 export function createOfferedFees({ voters }: Pick<NodeRpc, 'voters'>, network: Network): () => Promise<OfferedFees> {
   let ofMajority: Fees | undefined
@@ -32,7 +32,7 @@ export function createOfferedFees({ voters }: Pick<NodeRpc, 'voters'>, network: 
     const reported = combine(reports, medianOf)
     if (isMajority) ofMajority = reported
     const { baseFee, tip, l1Fee } = ofMajority === undefined ? reported : bounded(reported, ofMajority)
-    const offered = { ...firstFees(baseFee, tip, feeLimits(network)), baseFee }
+    const offered = { ...firstFees(baseFee, tip, network.gasFees), baseFee }
     if (!takesDataGas(network)) return { ...offered, l1Fee, dataGas: 0n }
     const dataGas = dataGasOf(l1Fee, baseFee)
     return { ...offered, l1Fee: dataGas * offered.maxFee, dataGas }

@@ -3,7 +3,7 @@ import type { Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx, type LeaseSet } from '../../platform/leases/store.ts'
-import { type Fees, feeLimits, replacementFees, takesDataGas } from '../fees/fees.ts'
+import { type Fees, replacementFees, takesDataGas } from '../fees/fees.ts'
 import type { Chain, SendResponse } from '../port.ts'
 import type { CoversRaise, Handlers, LaneTransaction } from './port.ts'
 import { listEarlierRaw, listKnownHashes, listLatestRaw, listSigned } from './recovery-store.ts'
@@ -303,7 +303,7 @@ async function lowerFees(
 
 /** Signs the same transaction again at a higher fee. */
 export async function replace(parts: LaneParts, transaction: TransactionRow, last: AttemptRow): Promise<void> {
-  const fees = replacementFees(last, await parts.chain.offeredFees(), feeLimits(parts.chain.network))
+  const fees = replacementFees(last, await parts.chain.offeredFees(), parts.chain.network.gasFees)
   if (fees === undefined) return logWaiting(parts, transaction, 'a replacement would exceed the fee limit')
   const more = (fees.maxFee - last.maxFee) * transaction.gasLimit
   await signAgain(parts, { transaction, last, fees, isCovered: await coverOf(parts, transaction, more) })

@@ -56,9 +56,6 @@ const gapMsMax = 60_000
 const keptMs = honoredMs + gapMsMax
 /** Where readings are missing, gas may have cost this much less when a price was offered. */
 const uncoveredShare = 4n
-/** Assumed before any node has reported: higher than these networks usually are, so that no budget is exceeded. */
-const unknownWeiPerGas = { ETH: 2_000_000_000n, POL: 100_000_000_000n } as const
-const unknownAttodollarsPerGas = 20_000_000_000n
 /** Assumed size of a payment, in units of 256 bytes, and its gas: the L1 data fee is added to the gas price in this proportion. */
 const l1Shares = 2n
 const l1SharedGas = 100_000n
@@ -83,7 +80,7 @@ export function createGasPrices(deps: GasPriceDeps, coinPrices: CoinPrices): Gas
   const summaryOf = createSummaries()
   return {
     worthOf,
-    costOf: (network, gas) => worthOf(network, gas * (lastOf(network) ?? unknownPrice(network))),
+    costOf: (network, gas) => worthOf(network, gas * (lastOf(network) ?? network.gasFees.assumed)),
     knownCostOf: (network, gas) => worthOf(network, gas * (lastOf(network) ?? 0n)),
     recentReads: async (networks) => {
       await Promise.all(networks.map(recentReadOf))
@@ -180,11 +177,6 @@ function createReadings({ chains, clock, log }: GasPriceDeps): Readings {
     return last === undefined || clock.now().getTime() - last.at > honoredMs ? reading : undefined
   }
   return { readingsOf: (network) => current(network).readings, recentReadOf }
-}
-
-function unknownPrice({ nativeCoin }: Network): bigint {
-  if (nativeCoin === null) return unknownAttodollarsPerGas
-  return nativeCoin.symbol === 'POL' ? unknownWeiPerGas.POL : unknownWeiPerGas.ETH
 }
 
 function dividedUp(dividend: bigint, divisor: bigint): bigint {

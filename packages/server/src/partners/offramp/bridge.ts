@@ -1,4 +1,4 @@
-import { formatAmount, parseAmount } from '@purser/protocol'
+import { formatAmount, networkByName, parseAmount } from '@purser/protocol'
 import { z } from 'zod'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
@@ -36,7 +36,6 @@ const hasCustomers = true
 const feeDecimals = 18
 const timeoutMsDefault = 15_000
 const responseBytesMax = 262_144
-const chains: readonly string[] = ['arbitrum', 'base', 'ethereum', 'optimism', 'polygon']
 
 /** Pays out through bridge.xyz: USDC on five chains to accounts in GBP, USD and EUR. It has no test network. */
 export function createBridge(
@@ -146,7 +145,7 @@ async function post<T>(
 
 /** Refuses what Bridge would refuse, without sending the recipient's data. */
 function refusalBeforeRequest({ network, token, currency, reference }: NewPayout): Refusal | undefined {
-  if (!chains.includes(network))
+  if (!networkByName(network)?.partners.includes(name))
     return { code: 'chain-not-supported', message: `The partner does not support ${network}.` }
   if (token.symbol !== 'USDC') return { code: 'token-not-supported', message: 'The partner supports only USDC.' }
   if (reference === undefined || bankRails[currency].form.test(reference)) return undefined

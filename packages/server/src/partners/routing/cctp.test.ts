@@ -12,7 +12,7 @@ import { instantOf } from '../../platform/clock.ts'
 import { createLog } from '../../platform/log.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
 import { createCctp } from './cctp.ts'
-import { cctpContracts, cctpDomainOf } from './cctp-contracts.ts'
+import { cctpContracts } from './cctp-contracts.ts'
 import type { ChainLog, ChainReader, DeliveryReader, RoutingPartner, SentRoute } from './port.ts'
 import recorded from './vectors/iris-messages.json' with { type: 'json' }
 
@@ -262,7 +262,7 @@ test('an expired attestation is requested again, and one delivered before it exp
 
 test('a fast transfer to Arbitrum expires by the block number that its contracts see, which is Ethereum’s', async () => {
   const toArbitrum = { ...route, request: requestFor(endOn('base', 'USDC'), endOn('arbitrum', 'USDC')) }
-  const destination = cctpDomainOf(toArbitrum.request.to.network) ?? -1
+  const destination = toArbitrum.request.to.network.cctp?.domain ?? -1
   const attested = messageWith({ destination, expirationBlock: 23_239_468n })
   sent = [messageSent(messageWith({ destination, nonce: pad('0x'), rawFee: 0n, finalityExecuted: 0 }))]
   answer = ({ method }) => (method === 'POST' ? { json: { nonce } } : reported({ message: attested }))
@@ -335,7 +335,6 @@ test.each(['silence', 'cut', { text: 'no' }, { status: 503, json: {} }] as const
 
 test('Circle’s chains are our networks except Tempo', () => {
   const domains = ['ethereum', 'optimism', 'arbitrum', 'base', 'polygon'] as const
-  expect(domains.map((name) => cctpDomainOf(endOn(name, 'USDC').network))).toEqual([0, 2, 3, 6, 7])
-  const tempo = networkByName('tempo')
-  expect(tempo && cctpDomainOf(tempo)).toBeUndefined()
+  expect(domains.map((name) => endOn(name, 'USDC').network.cctp?.domain)).toEqual([0, 2, 3, 6, 7])
+  expect(networkByName('tempo')?.cctp).toBeNull()
 })

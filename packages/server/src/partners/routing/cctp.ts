@@ -24,7 +24,7 @@ import {
   readDepositForBurn,
   readMessagesSent,
 } from './cctp-calls.ts'
-import { cctpChainOf, cctpContracts, cctpDomainOf } from './cctp-contracts.ts'
+import { cctpContracts } from './cctp-contracts.ts'
 import { changesOf, encodeApprove, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
 import type {
   ChainReader,
@@ -103,16 +103,16 @@ export const cctp: RoutingAdapter<{ readonly cctp?: CctpSettings }> = {
   readAccount: (reader) => ({ cctp: { baseUrl: readUrl(reader, { name: 'CCTP_API_URL', baseUrl }) } }),
   whyServing({ from, to }) {
     const isUsdc = from.token.symbol === 'USDC' && to.token.symbol === 'USDC'
-    const areChains = cctpDomainOf(from.network) !== undefined && cctpDomainOf(to.network) !== undefined
+    const areChains = from.network.cctp !== null && to.network.cctp !== null
     return isUsdc && areChains ? 'Circle burns USDC on one chain and mints it on the other' : undefined
   },
   open: (deps, account) => createCctp(deps, account.cctp ?? { baseUrl }),
 }
 
 async function quote(api: PartnerApi, { clock, reader }: CctpDeps, request: RouteRequest): Promise<Quoted> {
-  const [source, destination] = [cctpChainOf(request.from.network), cctpChainOf(request.to.network)]
+  const [source, destination] = [request.from.network.cctp, request.to.network.cctp]
   const isUsdc = request.from.token.symbol === 'USDC' && request.to.token.symbol === 'USDC'
-  if (source === undefined || destination === undefined || source.domain === destination.domain || !isUsdc)
+  if (source === null || destination === null || source.domain === destination.domain || !isUsdc)
     return {
       ok: false,
       reason: 'no-route',
@@ -176,7 +176,7 @@ function callsOf({ from, to, rawAmount, toAddress }: RouteRequest, rawFeeMax: bi
   const { chainId } = from.network
   const burn = encodeDepositForBurn({
     rawAmount,
-    destinationDomain: cctpDomainOf(to.network) ?? -1,
+    destinationDomain: to.network.cctp?.domain ?? -1,
     recipient: toAddress,
     burnToken: from.token.address,
     rawFeeMax,
@@ -191,7 +191,7 @@ function callsOf({ from, to, rawAmount, toAddress }: RouteRequest, rawFeeMax: bi
 /** Guard rules for our own calls, which are checked like a partner's. */
 function cctpRules({ from }: RouteRequest): GuardRules {
   const endOf = (domain: number) => {
-    const network = networks.find((one) => one.isTestnet === from.network.isTestnet && cctpDomainOf(one) === domain)
+    const network = networks.find((one) => one.isTestnet === from.network.isTestnet && one.cctp?.domain === domain)
     const token = network && tokenBySymbol(network, 'USDC')
     return network === undefined || token === undefined ? undefined : { chainId: network.chainId, token: token.address }
   }
@@ -199,7 +199,7 @@ function cctpRules({ from }: RouteRequest): GuardRules {
 }
 
 async function statusOf(api: PartnerApi, deps: CctpDeps, route: SentRoute): Promise<RouteStatus> {
-  const path = `/v2/messages/${cctpDomainOf(route.request.from.network)}?transactionHash=${route.txHash}`
+  const path = `/v2/messages/${route.request.from.network.cctp?.domain}?transactionHash=${route.txHash}`
   const response = await requestPartner(api, { method: 'GET', path }, Messages)
   if (!response.ok) {
     if (response.declined.status === 404) return { state: 'pending', partnerStatus: 'not-seen' }
@@ -309,8 +309,8 @@ function isOurs(burn: BurnMessage | undefined, { from, to, rawAmount, fromAddres
   return (
     burn !== undefined &&
     sameAddress(burn.sender, fromAddress) &&
-    burn.sourceDomain === cctpDomainOf(from.network) &&
-    burn.destinationDomain === cctpDomainOf(to.network) &&
+    burn.sourceDomain === from.network.cctp?.domain &&
+    burn.destinationDomain === to.network.cctp?.domain &&
     burn.rawAmount === rawAmount &&
     sameAddress(burn.recipient, toAddress)
   )

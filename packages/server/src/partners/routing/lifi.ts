@@ -14,8 +14,6 @@ const timeoutMsDefault = 20_000
 const responseBytesMax = 2_097_152
 const quoteMs = 60_000
 
-const lifiChains: readonly string[] = ['ethereum', 'base', 'optimism', 'arbitrum', 'polygon']
-
 const raw = z.string().transform((text, ctx) => {
   const value = /^0x[0-9a-fA-F]{1,64}$/.test(text) ? BigInt(text) : parseRaw(text)
   if (typeof value === 'bigint') return value
@@ -109,8 +107,7 @@ export const lifi: RoutingAdapter<{ readonly lifi?: PartnerSettings | undefined 
 
 /** Reason to refuse without a request. A bridge to a native coin is refused because the form in which it arrives is unknown. */
 function unsupportedReason({ from, to }: RouteRequest): string | undefined {
-  if (!lifiChains.includes(from.network.name) || !lifiChains.includes(to.network.name))
-    return 'LI.FI is not used for that chain.'
+  if (![from, to].every(({ network }) => network.partners.includes(name))) return 'LI.FI is not used for that chain.'
   const isBridge = from.network.chainId !== to.network.chainId
   return isBridge && sameAddress(to.token.address, zeroAddress) ? 'LI.FI bridges only tokens to tokens.' : undefined
 }

@@ -16,7 +16,7 @@ import { mutatedSome, sequenceFrom } from '../../../test/mutated-data.ts'
 import { exchange, lifiAbi, type Swap, singleSwap, zeros } from '../../../test/partner-calls.ts'
 import { endOn, requestFor } from '../../../test/routes.ts'
 import { readDepositForBurn } from './cctp-calls.ts'
-import { cctpContracts, cctpDomainOf } from './cctp-contracts.ts'
+import { cctpContracts } from './cctp-contracts.ts'
 import { whyNotSigned } from './guard.ts'
 import { readLifiCall } from './lifi-calls.ts'
 import { lifiDiamond } from './lifi-contracts.ts'
@@ -79,7 +79,7 @@ test(`of ${calls} mutated calls, none is signed that moves money differently or 
 
 /** A main network with this number at Circle, and its USDC. */
 function endOf(domain: number) {
-  const network = networks.find((one) => !one.isTestnet && cctpDomainOf(one) === domain)
+  const network = networks.find((one) => !one.isTestnet && one.cctp?.domain === domain)
   const token = network && tokenBySymbol(network, 'USDC')
   return network && token && { chainId: network.chainId, token: token.address }
 }

@@ -156,11 +156,9 @@ function word(value: bigint): string {
   return value.toString(16).padStart(64, '0')
 }
 
-/** Relay settlement's names of the supported chains (relayprotocol/relay-depository, deployments/addresses.prod.json). */
-const chainNames: readonly string[] = ['ethereum', 'base', 'optimism', 'arbitrum', 'polygon', 'tempo']
-
 /**
- * The effect of an order; undefined for unsupported orders. Supported are orders with one input, one payment, no calls, and refunds only to the
+ * The effect of an order; undefined for unsupported orders. Relay has our names for the networks (relayprotocol/relay-depository,
+ * deployments/addresses.prod.json). Supported are orders with one input, one payment, no calls, and refunds only to the
  * sender in one of the two tokens. The order does not bound the refund's amount.
  */
 export function readOrder(order: Order, request: RouteRequest): Omit<CallMeaning, 'changes'> | undefined {
@@ -169,7 +167,7 @@ export function readOrder(order: Order, request: RouteRequest): Omit<CallMeaning
   const [[input], [payment]] = [inputs, output.payments]
   if (input === undefined || inputs.length > 1 || payment === undefined || output.payments.length > 1) return undefined
   if (output.calls.length > 0 || input.payment.chainId !== from.network.name) return undefined
-  if (![from, to].every(({ network }) => chainNames.includes(network.name)) || output.chainId !== to.network.name)
+  if (![from, to].every(({ network }) => network.partners.includes('relay')) || output.chainId !== to.network.name)
     return undefined
   const isOurs = ({ chainId, recipient, currency }: (typeof input.refunds)[number]) =>
     isPaddedAddress(recipient, fromAddress) &&

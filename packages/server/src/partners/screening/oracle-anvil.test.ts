@@ -86,7 +86,7 @@ test('one of two networks that reports sanctioned is enough', async () => {
   await addSanctioned(base, onBase, [onOther])
   const batch = await viaBoth()([onOne, onOther, anAddress()])
   expect([0, 1, 2].map(batch.of)).toEqual(['sanctioned', 'sanctioned', 'clean'])
-  expect(batch.networks).toEqual(['ethereum', 'base'])
+  expect(batch.networks).toEqual(['base', 'ethereum'])
 })
 
 test.each(['drop', 'hang', 'error500', 'garbage', 'wrong', 'rate-limit'] as const)(

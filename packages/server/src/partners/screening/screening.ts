@@ -1,4 +1,4 @@
-import { type Address, type NetworkName, networkByName } from '@purser/protocol'
+import type { Address, Network } from '@purser/protocol'
 import type { Chains } from '../../chain/port.ts'
 import type { Deps, Environment } from '../../platform/ctx.ts'
 import type { Outbound } from '../../platform/outbound.ts'
@@ -36,7 +36,7 @@ export async function openScreening(deps: ScreeningDeps, options: ScreeningOptio
   )
   const list = async (): Promise<ListState> => shown((await lists.read()).row, deps.clock.now())
   const judge = judgeFor(deps, options)
-  const isOracleConfigured = hasOracle(options.chains)
+  const isOracleConfigured = oraclesOf(options.chains).length > 0
   const following = startLoop({
     name: 'screening.follow-list',
     everyMs: followMs,
@@ -211,19 +211,6 @@ export function verdictOf({ isListed, isListStale, oracle }: AddressFacts, envir
   return { result: 'clear', reason: 'clean', oracle }
 }
 
-const defaultAddress: Address = '0x40C57923924B5c5c5455c48D93317139ADDaC8fb'
-
-/**
- * Chainalysis' sanctions oracle, in order of preference. It has an identical list on each of these chains and none on Tempo or test networks.
- * Source: go.chainalysis.com/chainalysis-oracle-docs.html.
- */
-const oracles: readonly (readonly [NetworkName, Address])[] = [
-  ['ethereum', defaultAddress],
-  ['base', '0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B'],
-  ['arbitrum', defaultAddress],
-  ['optimism', defaultAddress],
-  ['polygon', defaultAddress],
-]
 const networksMax = 2
 
 /**
@@ -249,9 +236,11 @@ interface OracleBatch {
 
 export type Oracle = (addresses: readonly Address[]) => Promise<OracleBatch>
 
-/** Whether a node of this deployment can reach an oracle. */
-function hasOracle(chains: Chains): boolean {
-  return oracles.some(([name]) => chains.configured.some((network) => network.name === name))
+/** The sanctions oracles that the nodes of this deployment can reach. */
+function oraclesOf({ configured }: Chains): readonly (readonly [Network, Address])[] {
+  return configured.flatMap((network) =>
+    network.sanctionsOracle === null ? [] : [[network, network.sanctionsOracle] as const],
+  )
 }
 
 /**
@@ -263,11 +252,8 @@ export function createOracle({
   clock,
   log,
 }: Pick<Deps, 'clock' | 'log'> & { readonly chains: Chains }): Oracle {
-  const configured = new Set<string>(chains.configured.map(({ name }) => name))
-  const selected = oracles.filter(([name]) => configured.has(name)).slice(0, networksMax)
-  const queryOne = async ([name, contract]: (typeof oracles)[number], addresses: readonly Address[]) => {
-    const network = networkByName(name)
-    if (network === undefined) throw new Error(`there is no network ${name}`)
+  const selected = oraclesOf(chains).slice(0, networksMax)
+  const queryOne = async ([network, contract]: (typeof selected)[number], addresses: readonly Address[]) => {
     const { timestampSeconds, sanctioned } = await chains
       .on(network)
       .sanctions(contract, [...listedProbes, cleanProbe, ...addresses])
@@ -282,13 +268,13 @@ export function createOracle({
     const results = await Promise.all(
       selected.map((oracle) =>
         queryOne(oracle, addresses).catch((error: unknown) => {
-          log.warn({ err: error, network: oracle[0] }, 'the sanctions oracle could not be queried')
+          log.warn({ err: error, network: oracle[0].name }, 'the sanctions oracle could not be queried')
           return undefined
         }),
       ),
     )
     return {
-      networks: selected.map(([name]) => name),
+      networks: selected.map(([{ name }]) => name),
       of: (index) => oracleResult(results.map((result) => result?.[index])),
     }
   }

@@ -1,20 +1,10 @@
-import {
-  type Chain,
-  chains,
-  checksumAddress,
-  encodeJsonBase64,
-  isChain,
-  type JsonObject,
-  type Network,
-  networkByName,
-  resolveNetwork,
-} from '@purser/protocol'
+import { chainNameOf, checksumAddress, encodeJsonBase64, type JsonObject, networkByName } from '@purser/protocol'
 import { callerId } from '../../../platform/ctx.ts'
 import { isProblem } from '../../../platform/errors.ts'
 import { logIdOf, newId, type PaymentId } from '../../../platform/ids.ts'
 import { Reply } from '../../../platform/operation.ts'
 import { relays } from '../../relayer/index.ts'
-import { isServiceAddress, type ReceivingWallet } from '../../wallets/index.ts'
+import { isServiceAddress } from '../../wallets/index.ts'
 import { refuseBelowMinimum, refused, refuseSanctioned } from '../credential.ts'
 import { fail } from '../errors.ts'
 import { schemeOf } from '../methods/index.ts'
@@ -246,7 +236,8 @@ export async function admit(
   const payment: NewPayment = {
     ...newRow(ctx, claim, judged),
     ...name,
-    ...placeOf(ctx, claim.network, wallet),
+    walletId: wallet?.id ?? null,
+    chain: wallet?.chain ?? chainNameOf(claim.network),
     ...resourceOf(body),
     payTo,
     entryPoint,
@@ -291,20 +282,4 @@ function newRow(
     delivery: null,
     createdAt: ctx.clock.now(),
   }
-}
-
-function placeOf(
-  ctx: Ctx,
-  network: Network,
-  wallet: ReceivingWallet | undefined,
-): Pick<NewPayment, 'walletId' | 'chain'> {
-  return { walletId: wallet?.id ?? null, chain: wallet?.chain ?? chainOf(ctx, network) }
-}
-
-/** Returns the network's name in the public API: its own, or for test networks without one the mainnet's. */
-function chainOf(ctx: Ctx, network: Network): Chain {
-  if (isChain(network.name)) return network.name
-  const named = chains.find((chain) => resolveNetwork(chain, ctx.tenant.environment)?.name === network.name)
-  if (named === undefined) throw new Error(`${network.name} has no name in the public API`)
-  return named
 }

@@ -2,7 +2,7 @@ import { type Address, checksumAddress, type Network, requireNetwork, zeroAddres
 import { expect, test } from 'vitest'
 import type { TokenTransfer } from '../../../chain/blocks/port.ts'
 import { instantOf } from '../../../platform/clock.ts'
-import { bookingsOf, chainNameOf } from './booking.ts'
+import { bookingsOf } from './booking.ts'
 import type { WatchRow } from './watch-store.ts'
 
 const base = requireNetwork('base-sepolia')
@@ -194,10 +194,4 @@ test('on other chains the same addresses are ordinary, and a mint is a deposit',
   expect(booked(base, [transfer({ to: feeManager })], [watch('byw_1', alice)])).toEqual([['byw_1', 'out', 'transfer']])
   expect(booked(base, [transfer({ from: virtual })], [watch('byw_1', bob)])).toEqual([['byw_1', 'in', 'transfer']])
   expect(booked(base, [transfer({ from: zeroAddress })], [watch('byw_1', bob)])).toEqual([['byw_1', 'in', 'transfer']])
-})
-
-test('every network has a name of the public API', () => {
-  expect(chainNameOf(base)).toBe('base-sepolia')
-  expect(chainNameOf(requireNetwork('optimism-sepolia'))).toBe('optimism')
-  expect(chainNameOf(requireNetwork('polygon-amoy'))).toBe('polygon')
 })

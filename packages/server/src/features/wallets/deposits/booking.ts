@@ -1,8 +1,8 @@
 import {
   type Address,
   type Chain,
+  chainNameOf,
   checksumAddress,
-  isChain,
   isTempo,
   type Network,
   tempoFeeManager,
@@ -196,12 +196,4 @@ function kindOf(
 
 function isManaged({ walletId }: WatchRow): boolean {
   return walletId.startsWith('mwt_') || walletId.startsWith('cad_')
-}
-
-/** The public API's name of a network: its own, or the mainnet name that means it in the test environment. */
-export function chainNameOf(network: Network): Chain {
-  const name = network.name.replace(/-(sepolia|amoy)$/, '')
-  const found = [network.name, name].find(isChain)
-  if (found === undefined) throw new Error(`no chain name means ${network.name}`)
-  return found
 }

@@ -1,10 +1,9 @@
-import { formatAmount, networkByName } from '@purser/protocol'
+import { chainNameOf, formatAmount, networkByName } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
 import type { Operation } from '../../../platform/operation.ts'
 import { ChainName } from '../../chains/index.ts'
-import { chainNameOf } from '../deposits/booking.ts'
 import { type Ctx, type Deps, operation } from '../ports.ts'
 import { type HoldSummaryRow, listHolds } from './hold-summary-store.ts'
 
