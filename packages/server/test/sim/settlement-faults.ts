@@ -295,7 +295,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: "if (payment.status === 'settled' || payment.inBlock)\n    return new Reply(200",
     within: 60,
     isQuick: true,
-    foundBy: 7,
+    foundBy: 1,
   },
   {
     name: 'a-sent-hash-is-success',
