@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { createChains } from '../src/chain/chains.ts'
 import { followLanes, resumeLanes } from '../src/chain/lanes/follow.ts'
 import { createLanes, scopeOf, sharesOf } from '../src/chain/lanes/lanes.ts'
+import { createOverdueLog } from '../src/chain/lanes/overdue.ts'
 import type { LaneParts } from '../src/chain/lanes/send.ts'
 import { sendLanes } from '../src/chain/lanes/send.ts'
 import type { LaneKey } from '../src/chain/lanes/store.ts'
@@ -14,7 +15,7 @@ import { createAccountSigner, createSigner } from '../src/custody/signer.ts'
 import { type Clock, systemClock } from '../src/platform/clock.ts'
 import { type Db, sql, type Tx } from '../src/platform/db/db.ts'
 import { insertShares, type LeaseSet, takeLeases } from '../src/platform/leases/store.ts'
-import { createLog } from '../src/platform/log.ts'
+import { createLog, type Log } from '../src/platform/log.ts'
 import { createMetrics } from '../src/platform/metrics.ts'
 import { createOutbound, type Outbound } from '../src/platform/outbound.ts'
 import { systemRandom } from '../src/platform/random.ts'
@@ -35,6 +36,7 @@ export interface StageOptions {
   readonly rpcUrls?: readonly string[]
   readonly confirmationDepth?: number
   readonly clock?: Clock
+  readonly log?: Log
   readonly funded?: boolean
   readonly rpcTimeoutMs?: number
   readonly leaseMs?: number
@@ -58,8 +60,7 @@ export async function aLane(options: StageOptions) {
   })
   const signer = await aSigner()
   if (options.funded !== false) await fundNative(options.dev, signer.address, 10n ** 20n)
-  const clock = options.clock ?? systemClock
-  const log = createLog({ level: 'silent' })
+  const { clock = systemClock, log = createLog({ level: 'silent' }) } = options
   const deps = {
     db: options.db,
     probe: createProbe({ db: options.db, log }),
@@ -78,13 +79,18 @@ export async function aLane(options: StageOptions) {
     signerOf: () => signer,
     handlers: new Map([[purpose, handler]]),
     leased: await takeAllLeases(options.db, network.name),
-    usedSince: new Map(),
+    ...laneMemory(deps),
   }
   const lane = { network: network.name, sender: signer.address }
   return { network, outbound, chains, signer, deps, lanes, handler, parts, lane, dev: options.dev, db: options.db }
 }
 
 export type Stage = Awaited<ReturnType<typeof aLane>>
+
+/** The memory of a process that drives lanes. */
+export function laneMemory(deps: LaneParts['deps']): Pick<LaneParts, 'usedSince' | 'overdue'> {
+  return { usedSince: new Map(), overdue: createOverdueLog(deps) }
+}
 
 /** Leases all lanes of a network for a test that runs them step by step, also from another process. */
 export async function takeAllLeases(db: Db, network: string, leaseMs = 600_000): Promise<LeaseSet> {

@@ -58,6 +58,9 @@ const queues: Readonly<Record<string, Readonly<Record<string, Readonly<Record<st
   'queue="relays",network="base-sepolia"': {
     relays: { network: `'base-sepolia'`, state: `'waiting'`, created_at: waiting },
   },
+  'queue="transactions",network="base-sepolia"': {
+    chain_transactions: { network: `'base-sepolia'`, status: `'sent'`, created_at: waiting },
+  },
   'queue="events",network=""': { events: { created_at: waiting }, events_due: {} },
   'queue="webhooks",network=""': { webhook_queues: { look_at: waiting } },
   'queue="files",network=""': { blob_deletions: { due_at: waiting } },

@@ -38,7 +38,8 @@ const lateDeposits = sql`
   having sum((deposit.raw_amount - deposit.frozen_raw_amount) / power(10::numeric, deposit.decimals)) >= 1`
 
 /**
- * Returns what waits in each queue: payments that are not settled or void, relays that no transaction carries, events without deliveries, deliveries
+ * Returns what waits in each queue: payments that are not settled or void, relays that no transaction carries, transactions of lanes
+ * that are not final, events without deliveries, deliveries
  * that are due, files to delete, transfers that the operator must investigate, approved payments that were not used and are to be ended, and deleted
  * organisations that received live money. An empty queue of a network has no row.
  */
@@ -48,6 +49,7 @@ export function listDepths(db: Queryable): Promise<Depth[]> {
     sql`
     ${depthOf('payments', sql`select network, created_at as since from payments where status in ('verified', 'settling')`, sql`network`)} union all
     ${depthOf('relays', sql`select network, created_at as since from relays where state = 'waiting'`, sql`network`)} union all
+    ${depthOf('transactions', sql`select network, created_at as since from chain_transactions where status <> 'final'`, sql`network`)} union all
     ${depthOf('events', waitingEvents)} union all
     ${depthOf('webhooks', sql`select look_at as since from webhook_queues where look_at <= clock_timestamp()`)} union all
     ${depthOf('files', sql`select due_at as since from blob_deletions where due_at > '-infinity' and due_at <= clock_timestamp()`)} union all

@@ -20,7 +20,7 @@ import type { Deps } from '../../src/modules.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { storeFrozenPlace } from '../frozen-place.ts'
-import { aSigner, passLane, takeAllLeases } from '../lane-stage.ts'
+import { aSigner, laneMemory, passLane, takeAllLeases } from '../lane-stage.ts'
 import { lifeOf, mortalDeps } from '../mortal.ts'
 import { relayPartsOf } from '../relay-stage.ts'
 import { aFamily, childrenOf, type Swept, sweep } from '../sweep-stage.ts'
@@ -73,7 +73,7 @@ async function work({ deps, signer, lane, leased }: Worker): Promise<void> {
     signerOf: () => signer,
     handlers: new Map([[relayPurpose, relayHandler(relaying)]]),
     leased,
-    usedSince: new Map(),
+    ...laneMemory(deps),
   }
   await resumeLanes(parts, [lane.sender])
   for (let pass = 0; pass < 200; pass++) {

@@ -22,7 +22,7 @@ import type { Deps } from '../../src/modules.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { auditedActions } from '../audited.ts'
-import { aSigner, passLane, takeAllLeases } from '../lane-stage.ts'
+import { aSigner, laneMemory, passLane, takeAllLeases } from '../lane-stage.ts'
 import { lifeOf, mortalDeps } from '../mortal.ts'
 import { relayPartsOf } from '../relay-stage.ts'
 import { runOnce } from '../run-once.ts'
@@ -80,7 +80,7 @@ type Worker = typeof worker
 
 function partsOf({ deps, signer, leased }: Worker): LaneParts {
   const handlers = new Map([[relayPurpose, relayHandler(relayPartsOf(deps))]])
-  return { deps, chain: deps.chains.on(network), signerOf: () => signer, handlers, leased, usedSince: new Map() }
+  return { deps, chain: deps.chains.on(network), signerOf: () => signer, handlers, leased, ...laneMemory(deps) }
 }
 
 /** One pass over all queues, as a worker's. */

@@ -51,6 +51,7 @@ async function followReceipts(parts: LaneParts, senders: readonly Address[]): Pr
   const sent = open.filter(({ status, lastBroadcastAt }) => status === 'mined' || lastBroadcastAt !== null)
   if (sent.length === 0) return open.length
   const attempts = await attemptsOf(parts, sent)
+  parts.overdue.report(sent, attempts)
   const hashes = sent.flatMap((transaction) =>
     (attempts.get(transaction.id) ?? []).map(({ hash }) => ({ transaction, hash })),
   )

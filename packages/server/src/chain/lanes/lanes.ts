@@ -9,6 +9,7 @@ import { startDueLoop } from '../../platform/work/due-work.ts'
 import { type RunningLoop, startLoop } from '../../platform/work/loop.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
 import { followLanes, resumeLanes } from './follow.ts'
+import { createOverdueLog } from './overdue.ts'
 import type { AccountPlan, ChainTransactionId, Handlers, LaneHandler, LaneSigner, Lanes } from './port.ts'
 import { listRecentSenders, markReopened } from './recovery-store.ts'
 import { type LaneParts, logStalled, sendLanes } from './send.ts'
@@ -230,7 +231,8 @@ export class LaneDriver {
     this.#options = options
     const { deps, chains, network, sponsor, handlers } = options
     const signerOf = (account: Address) => this.#signerOf(account)
-    this.#base = { deps, chain: chains.on(network), signerOf, sponsor, handlers, usedSince: new Map() }
+    const overdue = createOverdueLog(deps)
+    this.#base = { deps, chain: chains.on(network), signerOf, sponsor, handlers, usedSince: new Map(), overdue }
   }
 
   /** Processes every account with open transactions once. Returns the milliseconds until the next turn, or undefined when nothing is open. */

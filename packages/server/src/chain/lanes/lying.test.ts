@@ -10,8 +10,10 @@ import {
   planPayment,
   rpc,
   type Stage,
+  type StageOptions,
   weiOf,
 } from '../../../test/lane-stage.ts'
+import { aKeptLog } from '../../../test/log-lines.ts'
 import { type LyingNode, startLyingNode } from '../../../test/lying-node.ts'
 
 // The first of three nodes lies. It does not vote against the others where they compare receipts, so that nobody suspends it.
@@ -38,9 +40,10 @@ afterAll(async () => {
 async function aStage(
   clock: ReturnType<typeof aStillClock>,
   confirmationDepth = 1,
-  rpcUrls = [liar.url, dev.rpcUrl, dev.rpcUrl],
+  own: Pick<StageOptions, 'rpcUrls' | 'log'> = {},
 ): Promise<Stage> {
-  const stage = await aLane({ db: database.db, dev, clock, rpcUrls, confirmationDepth })
+  const rpcUrls = [liar.url, dev.rpcUrl, dev.rpcUrl]
+  const stage = await aLane({ db: database.db, dev, clock, rpcUrls, confirmationDepth, ...own })
   cleanups.push(() => stage.outbound.close())
   return stage
 }
@@ -127,7 +130,8 @@ test('a payment whose block is undone, and whose nonce another transaction then 
 
 test('a payment whose receipt no node delivers delays no other payment of its account, and ends once a node delivers it', async () => {
   const clock = aStillClock()
-  const stage = await aStage(clock, 1, [liar.url, liar.url, liar.url])
+  const { lines, log } = aKeptLog()
+  const stage = await aStage(clock, 1, { rpcUrls: [liar.url, liar.url, liar.url], log })
   let unread: unknown
   liar.lie('eth_getTransactionReceipt', ({ params: [hash], truth }) => {
     unread ??= hash
@@ -140,6 +144,11 @@ test('a payment whose receipt no node delivers delays no other payment of its ac
     ['sent'],
     ['sent', 'mined', 'final'],
   ])
+  const overdue = () => lines.filter((line) => line.includes('open for more than ten minutes'))
+  expect(overdue()).toEqual([])
+  clock.forward(600_000)
+  await look(stage, clock)
+  expect(overdue()).toEqual([expect.stringContaining(String(unread))])
   liar.tellTheTruth()
   clock.forward(600_000)
   await look(stage, clock)

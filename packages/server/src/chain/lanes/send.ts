@@ -5,6 +5,7 @@ import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx, type LeaseSet } from '../../platform/leases/store.ts'
 import { type Fees, replacementFees, takesDataGas } from '../fees/fees.ts'
 import type { Chain, SendResponse } from '../port.ts'
+import type { OverdueLog } from './overdue.ts'
 import type { CoversRaise, Handlers, LaneTransaction } from './port.ts'
 import { listEarlierRaw, listKnownHashes, listLatestRaw, listSigned } from './recovery-store.ts'
 import { type SigningParts, signForm } from './sign-form.ts'
@@ -31,6 +32,7 @@ export interface LaneParts extends SigningParts {
   readonly leased: LeaseSet
   /** When a quorum first found a transaction’s nonce used without a receipt of ours: milliseconds by transaction id. */
   readonly usedSince: Map<string, number>
+  readonly overdue: OverdueLog
 }
 
 /** Accounts that are processed in parallel after their batch failed. */
