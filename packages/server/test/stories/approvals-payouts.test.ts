@@ -32,20 +32,19 @@ afterAll(async () => {
 const call = (method: string, path: string, body?: unknown): Promise<Answer> =>
   world.call(org.testKey, method, path, body)
 
-async function aMaster(approvalAbove: string) {
+async function aMaster(approvalAbove: string, caps: Readonly<Record<string, unknown>> = {}) {
   const { body } = await call('POST', masters, { chain: 'base', supportedTokens: ['USDC'] })
   const master = { id: String(body.id), address: body.address as Address }
   await fundNative(chain, master.address, 10n ** 18n)
   await fundToken(chain, 'USDC', master.address, 200_000_000n)
   await untilBooked(world, chain)
   const operations = { transfer: { recipients: 'any' }, withdraw: { recipients: 'any' } }
-  const policy = { operations, tokens: { USDC: { approvalAbove } } }
+  const policy = { operations, tokens: { USDC: { approvalAbove }, ...caps } }
   expect((await call('PUT', `${masters}/${master.id}/policy`, policy)).status).toBe(200)
   return master
 }
 
-async function aWithdrawal() {
-  const master = await aMaster('80')
+async function withdraw(master: { readonly id: string }) {
   const gbp = { accountName: 'Acme Ltd', currency: 'GBP', sortCode: '20-29-59', accountNumber: '63748472' }
   const bankAccountId = String((await call('POST', '/wallet-infra/bank-accounts', gbp)).body.id)
   const body = {
@@ -56,7 +55,13 @@ async function aWithdrawal() {
     bankAccountId,
     reference: 'Rent',
   }
-  const made = await call('POST', '/wallet-infra/withdraw', body)
+  return { bankAccountId, made: await call('POST', '/wallet-infra/withdraw', body) }
+}
+
+async function aWithdrawal() {
+  const master = await aMaster('80')
+  const { bankAccountId, made } = await withdraw(master)
+  expect(await countReserved(String(made.body.id))).toBe(3n)
   expect([made.status, made.body.status, made.body.txHash]).toEqual([202, 'pending_conversion', null])
   return { master, bankAccountId, id: String(made.body.id), approvalId: approvalIdOf(made) }
 }
@@ -80,7 +85,7 @@ async function countReserved(id: string): Promise<bigint> {
     z.object({ count: z.bigint() }),
     sql`
     select (select count(*) from reservations where subject_id = ${id} and ended_at is null)
-      + (select count(*) from policy_reservations where subject_id = ${id} and released_at is null) as count`,
+      + (select count(*) from policy_reservations where starts_with(subject_id, ${id}) and released_at is null and atto_amount > 0) as count`,
   )
   return count
 }
@@ -126,6 +131,27 @@ test('a refused withdrawal fails without a payout, and its funds and its part of
   expect(await payoutOf(id)).toBeNull()
   expect(await countReserved(id)).toBe(0n)
   expect(await tokenBalance(chain, 'USDC', master.address)).toBe(200_000_000n)
+})
+
+test('the gas of a withdrawal counts towards the caps of the coin from its request on, once', async () => {
+  const withCap = (perDay: string) => aMaster('200', { ETH: { perTransaction: '0', perDay } })
+  const subjectsOfGas = async ({ id }: { readonly id: string }) => {
+    const rows = await world.database.db.many(
+      z.object({ subjectId: z.string() }),
+      sql`
+      select subject_id from policy_reservations where master_wallet_id = ${id} and operation = 'gas' and atto_amount > 0`,
+    )
+    return rows.map(({ subjectId }) => subjectId)
+  }
+  const cap = '0.000000000000000001'
+  const [poor, rich] = [await withCap(cap), await withCap('1')]
+  const { made: refused } = await withdraw(poor)
+  expect([refused.status, codeOf(refused)]).toEqual([403, 'policy-denied'])
+  expect(refused.body).toMatchObject({ rule: 'perDay', operation: 'withdraw', token: 'ETH', cap, used: '0' })
+  expect(await subjectsOfGas(poor)).toEqual([])
+  const { made } = await withdraw(rich)
+  expect(made.status).toBe(201)
+  expect(await subjectsOfGas(rich)).toEqual([expect.stringMatching(/^wtx_/)])
 })
 
 test('a withdrawal whose bank account was deleted while it waited pays nobody, whoever approves it, and its funds are free', async () => {

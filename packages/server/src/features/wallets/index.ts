@@ -42,6 +42,7 @@ export {
   type PolicyStanding,
   policyStandings,
   policyWouldDeny,
+  releaseGas,
   releasePolicy,
   replaceAmount,
   replaceClaimGas,

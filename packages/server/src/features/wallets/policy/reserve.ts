@@ -137,6 +137,11 @@ export async function replaceGas(
   await setActualGas(tx, [{ subjectId: paid.subjectId, attoAmount }])
 }
 
+/** Releases the gas that a movement reserved and that another subject counts from now on, or nothing does. Idempotent. */
+export function releaseGas(tx: Tx, subjectId: string): Promise<void> {
+  return setActualGas(tx, [{ subjectId, attoAmount: 0n }])
+}
+
 type Reserving = OutgoingMovement & { readonly subjectId: string }
 
 function reservationsOf(movement: Reserving, reservedAt: Date): NewReservation[] {

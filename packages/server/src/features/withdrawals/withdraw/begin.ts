@@ -4,7 +4,7 @@ import type { OffRamp, Payout, RequestedPayout } from '../../../partners/offramp
 import { Problem } from '../../../platform/errors.ts'
 import { dropReservations, retryOnContention } from '../../funds/index.ts'
 import { type NewTransfer, planTransfer, prepareTransfer, storeTransfer } from '../../transfers/index.ts'
-import { isManagedAddress } from '../../wallets/index.ts'
+import { isManagedAddress, releaseGas } from '../../wallets/index.ts'
 import { findCustomerOfAccount } from '../bank-accounts/payout-account-store.ts'
 import { findBankAccount } from '../bank-accounts/store.ts'
 import type { Ctx } from '../ports.ts'
@@ -117,6 +117,8 @@ async function sendDeposit(ctx: Ctx, row: WithdrawalRow, toAddress: `0x${string}
         await dropReservations(tx, row.id)
         const stored = await storeTransfer(ctx, tx, { request, plan })
         await setTransfer(tx, ctx.tenant, row.id, stored)
+        // The transfer counts its own.
+        await releaseGas(tx, row.id)
       })
     })
   } catch (error) {

@@ -5,7 +5,7 @@ import { id } from '../../../platform/ids.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { type ApprovalRow, applyDecisions, markApplied } from '../../approvals/index.ts'
 import { dropReservations } from '../../funds/index.ts'
-import { releasePolicy } from '../../wallets/index.ts'
+import { releaseGas, releasePolicy } from '../../wallets/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import {
   lockWithdrawal,
@@ -32,6 +32,7 @@ export async function end(ctx: Ctx, tx: Tx, row: WithdrawalRow, { reason, refund
   const payload = { withdrawalId: row.id, reason, failedAt: at.toISOString() }
   const eventId = await ctx.publish(tx, 'withdrawal.failed', payload)
   if (isUnspent) await releasePolicy(tx, ctx.tenant, row.id, at)
+  await releaseGas(tx, row.id)
   await dropReservations(tx, row.id)
   await markFailed(tx, ctx.tenant, row.id, { at, eventId, reason, refund })
   const { walletId: from, transferId } = row

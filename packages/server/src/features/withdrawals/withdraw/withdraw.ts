@@ -9,8 +9,8 @@ import { openAmount, openCursor, pageOf } from '../../../platform/wire.ts'
 import { type ApprovalId, type ApprovalState, approvalStates, requestApproval } from '../../approvals/index.ts'
 import { networkFor } from '../../chains/index.ts'
 import { areCovered, insertReservations, lockOwners, retryOnContention } from '../../funds/index.ts'
-import { contendedBy, findHashes, planTransfer, type TransferPlan } from '../../transfers/index.ts'
-import { reservePolicy, underPolicy } from '../../wallets/index.ts'
+import { contendedBy, findHashes, gasCostOf, planTransfer, type TransferPlan } from '../../transfers/index.ts'
+import { type Gas, reservePolicy, underPolicy } from '../../wallets/index.ts'
 import { payoutAccountOf } from '../bank-accounts/payout-account.ts'
 import { isCurrency } from '../bank-accounts/rules.ts'
 import { findBankAccount } from '../bank-accounts/store.ts'
@@ -55,7 +55,7 @@ async function store(ctx: Ctx, request: NewWithdrawal): Promise<Stored> {
   const { row, masterWalletId, plan } = await planWithdrawal(ctx, request)
   return underPolicy(ctx, async (tx) => {
     await reserveFunds(ctx, tx, row, plan)
-    const approvalId = await approvalFor(ctx, tx, row, masterWalletId)
+    const approvalId = await approvalFor(ctx, tx, row, { masterWalletId, gas: gasCostOf(plan) })
     const nextCheckAt = approvalId === null ? instantOf(row.createdAt.getTime() + requestMsMax) : null
     await insertWithdrawal(tx, ctx.tenant, { ...row, approvalId }, nextCheckAt)
     const { walletId, bankAccountId, network, token } = row
@@ -66,16 +66,16 @@ async function store(ctx: Ctx, request: NewWithdrawal): Promise<Stored> {
   })
 }
 
-/** Counts the withdrawal against the wallet's policy, and requests the approval that the policy requires; null if it requires none. */
+/** Counts the withdrawal and the gas of its transfer against the wallet's policy, and requests the approval that the policy requires; null if it requires none. */
 async function approvalFor(
   ctx: Ctx,
   tx: Tx,
   row: PlannedRow,
-  masterWalletId: MasterWalletId,
+  { masterWalletId, gas }: { readonly masterWalletId: MasterWalletId; readonly gas: Gas | undefined },
 ): Promise<ApprovalId | null> {
   const { id: subjectId, walletId, chain, token, rawAmount, decimals, bankAccountId: recipient, reference: note } = row
   const movement = { masterWalletId, operation: 'withdraw', token, rawAmount, decimals, recipient, subjectId } as const
-  const approvalAbove = await reservePolicy(ctx, tx, movement)
+  const approvalAbove = await reservePolicy(ctx, tx, { ...movement, gas })
   if (approvalAbove === undefined) return null
   const about = { walletId, kind: 'withdrawal', paymentId: null, chain, toChain: chain, toToken: token, note } as const
   const approvalId = await requestApproval(ctx, tx, { ...movement, ...about, approvalAbove })
