@@ -3,7 +3,8 @@ import net from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { aToyServer, beginToys, endToys } from '../../../test/toy-server.ts'
+import { aToyServer, beginToys, endToys, toys } from '../../../test/toy-server.ts'
+import { createRests } from './tiny-chunk-rests.ts'
 
 beforeEach(beginToys)
 afterEach(endToys)
@@ -17,8 +18,8 @@ function usedBytes(): number {
   return process.memoryUsage().heapUsed
 }
 
-const head = (path: string, length = 'transfer-encoding: chunked') =>
-  `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer org1 key1\r\ncontent-type: application/json\r\n${length}\r\n\r\n`
+const head = (path: string, length = 'transfer-encoding: chunked', key = 'org1 key1') =>
+  `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n${length}\r\n\r\n`
 
 /** Sends chunks of one byte, and returns all that is received until the server closes the connection. */
 async function sendBytes(port: number, path: string, count: number): Promise<string> {
@@ -61,6 +62,25 @@ test('a file that is streamed in thousands of short lines arrives whole', async 
   const [response] = await once(socket, 'data')
   socket.destroy()
   expect(String(response)).toContain(`{"bytes":${lines.join('').length}}`)
+})
+
+test('tiny chunks of a streamed body count for their organisation over all of its connections, and refuse no upload of another at the same address', async () => {
+  const rests = createRests(() => 0)
+  const { port } = await aToyServer({ rests })
+  // More than half a minute of chunks, of other connections of the organisation.
+  rests('org_1', 300_010)
+  const keys = ['org1 key1', 'org1 key2', 'org2 key1']
+  const sockets = keys.map(() => net.connect(port, '127.0.0.1').on('error', () => undefined))
+  const responses = sockets.map((socket) => once(socket, 'data'))
+  for (const [index, socket] of sockets.entries())
+    socket.write(head('/toys/measure', undefined, keys[index]).replace('application/json', 'application/octet-stream'))
+  // An upload counts for its organisation as soon as its key is known.
+  await expect.poll(() => toys.looked.length).toBe(keys.length)
+  for (const socket of sockets) socket.write(`${'1\r\n1\r\n'.repeat(1_500)}0\r\n\r\n`)
+  const statuses = (await Promise.all(responses)).map(([response]) => String(response).slice(9, 12))
+  expect(statuses).toEqual(['400', '400', '200'])
+  expect(rests('org_2', 0), 'its own chunks stay counted').toBeGreaterThan(0)
+  for (const socket of sockets) socket.destroy()
 })
 
 test('a body in a thousand small chunks is read', async () => {

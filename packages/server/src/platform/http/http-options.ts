@@ -7,6 +7,7 @@ import type { AdmissionLimits } from './admission.ts'
 import { CountedRequest } from './counted-request.ts'
 import type { IdentifyOptions } from './identify.ts'
 import type { PublicPage } from './public-page.ts'
+import type { RestFor } from './tiny-chunk-rests.ts'
 
 /** The limits of a server that are settings. */
 export interface ServerLimits {
@@ -73,6 +74,8 @@ export interface HttpOptions extends IdentifyOptions, AdmissionLimits {
   readonly accessLog?: Log | undefined
   /** Milliseconds for a complete body to arrive, and between two pieces of a streamed one; default one minute. */
   readonly bodyMsMax?: number
+  /** Divides the tiny chunks of streamed bodies between their owners; default a budget of this server. */
+  readonly rests?: RestFor
 }
 
 export interface HttpServer {

@@ -140,16 +140,17 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   }
 }
 
+type BodyLimits = HttpOptions & { readonly silenceMsMax: number }
+
 /** Limits how long the bodies of requests may take and how many chunks they have. */
 function limitBodies(
   app: FastifyInstance,
-  { operations, pages, bodyMsMax = 60_000, silenceMsMax }: HttpOptions & { readonly silenceMsMax: number },
+  { operations, pages, bodyMsMax = 60_000, silenceMsMax, rests = createRests() }: BodyLimits,
   turnAway: (request: FastifyRequest, reply: FastifyReply, error: unknown) => FastifyReply,
 ): void {
   const streams = operations.filter(({ streamsInput }) => streamsInput !== undefined)
   const streamed = new Set(streams.map(({ method, path }) => `${method} ${urlOf(path)}`))
   const paged = new Set(pages.map(({ method = 'GET', path }) => `${method} ${path}`))
-  const rests = createRests()
   app.addHook('onRequest', (request, reply, done) => {
     const route = `${request.method} ${request.routeOptions.url}`
     const restFor = (chunks: number) => rests(request.caller?.shareOwner ?? request.ip, chunks)
