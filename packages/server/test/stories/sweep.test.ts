@@ -222,10 +222,20 @@ test('the daily gas budget limits sweeps as it limits settlements', async () => 
   }
 })
 
-test('an automatic sweep takes the children whose gas fits into half of the day’s budget, and is tried again in an hour', async () => {
-  const small = await aWorld({ chains: [chain], config: { role: 'api', settleNanoUsdPerDayMax: 450_000n } })
+const days = [
+  ['whose gas fits into half of the day’s budget', { day: 450_000n, used: 0n, children: [2] }],
+  ['that costs more than half of a day of which nothing was used', { day: 190_000n, used: 0n, children: [1] }],
+  ['that costs more than half of the day, of which some was used: none', { day: 190_000n, used: 1n, children: [] }],
+  ['that costs more than the day: none', { day: 90_000n, used: 0n, children: [] }],
+] as const
+
+test.each(days)('an automatic sweep takes children %s, and is tried again in an hour', async (_, gas) => {
+  const small = await aWorld({ chains: [chain], config: { role: 'api', settleNanoUsdPerDayMax: gas.day } })
   try {
     const poor = await small.organisation()
+    await small.database.db.run(sql`
+      insert into gas_budgets (organisation_id, environment, network, day, nano_usd)
+      values (${poor.id}, 'test', 'base-sepolia', (now() at time zone 'UTC')::date, ${gas.used})`)
     const family = await aFamily(small, poor, chain, { count: 5 })
     const wanted = { token: 'USDC', minAmount: '0.5', everyMinutes: 1 }
     expect((await small.call(poor.testKey, 'PATCH', family.path, { autoSweep: wanted })).status).toBe(200)
@@ -233,7 +243,8 @@ test('an automatic sweep takes the children whose gas fits into half of the day�
     await run()
     await run()
     const { list } = await small.call(poor.testKey, 'GET', `${family.path}/sweeps`)
-    expect(list).toMatchObject([{ trigger: 'automatic', childCount: 2, isPartial: true }])
+    const swept = gas.children.map((childCount) => ({ trigger: 'automatic', childCount, isPartial: true }))
+    expect(list.map(({ trigger, childCount, isPartial }) => ({ trigger, childCount, isPartial }))).toEqual(swept)
     const isDue = sql`auto_sweep_due_at < now() + interval '59 minutes'`
     const due = sql`select count(*) as count from master_wallets where id = ${family.id} and ${isDue}`
     expect(await small.database.db.one(z.object({ count: z.bigint() }), due)).toEqual({ count: 0n })
