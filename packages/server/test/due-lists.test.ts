@@ -4,6 +4,7 @@ import { takeToApply } from '../src/features/approvals/store.ts'
 import { takeDue as takeRefunds } from '../src/features/payments/refunds/store.ts'
 import { takeUnsigned as takeTransfers } from '../src/features/transfers/gasless/store.ts'
 import { listDueForPoll } from '../src/features/transfers/partner-store.ts'
+import { listDeletions } from '../src/features/vaults/files/store.ts'
 import { listDue as listSweeps } from '../src/features/wallets/managed/auto-store.ts'
 import { takeUnsigned as takeSweeps } from '../src/features/wallets/sweep/relay-store.ts'
 import { listPlanned as listOnTempo } from '../src/features/wallets/sweep/tempo-store.ts'
@@ -47,6 +48,8 @@ interface List {
   /** Rows of other tables that the list reads. */
   readonly beside?: readonly (readonly [table: string, rows: Expressions])[]
 }
+
+const Owner = z.object({ organisationId: z.string() })
 
 const lists: readonly List[] = [
   {
@@ -140,9 +143,23 @@ const lists: readonly List[] = [
     most: 100,
     read: (tx, starts) => listQueuesByShares(tx, { now, most: 100, starts }),
   },
+  {
+    name: 'blobs to delete',
+    table: 'blob_deletions',
+    rows: { blob_key: `'blob_' || lpad(to_hex(n), 32, '0')`, share_owner: owner, due_at: dueAt },
+    idle: `due_at = now() + interval '2 days'`,
+    most: 100,
+    read: async (tx, starts) => {
+      const due = await listDeletions(tx, { now, most: 100, starts })
+      const keys = due.map(({ blobKey }) => blobKey)
+      await tx.many(
+        Owner,
+        sql`select share_owner as organisation_id from blob_deletions where blob_key = any(${keys}::text[])`,
+      )
+      return due
+    },
+  },
 ]
-
-const Owner = z.object({ organisationId: z.string() })
 
 /** The organisations of the rows that a list returns, and how many rows of its table it reads. Only some columns of the rows are filled. */
 function listed({ table, read, taken }: List, starts: DueStarts) {

@@ -34,7 +34,7 @@ export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>
   'transfers/unknown-store.ts': { transfers: 9 },
   'vaults/contents-store.ts': { deleted_vaults: 1 },
   'vaults/expiry-store.ts': { vaults: 2 },
-  'vaults/files/store.ts': { vault_files: 1, vault_uploads: 1, vaults: 1 },
+  'vaults/files/store.ts': { vault_files: 1, vaults: 1 },
   'vaults/stream/store.ts': { vault_events: 1 },
   'vaults/tokens/store.ts': { vault_tokens: 4, vaults: 1 },
   'wallets/deposits/opening-store.ts': { opening_amounts: 4, watched_addresses: 1 },

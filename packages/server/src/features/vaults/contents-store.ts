@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
+import { queueingDeletions } from './files/store.ts'
 import type { VaultId } from './schema.ts'
 
 /** Most rows that one statement deletes. A document is up to a megabyte. */
@@ -56,7 +57,7 @@ export async function deleteSomeContents(
   const { organisationId, environment } = tenant
   const own = sql`organisation_id = ${organisationId} and environment = ${environment} and vault_id = any(${vaultIds}::text[])`
   if ((await deleteSome(tx, sql`vault_tokens`, own, rowsMax)) === rowsMax) return
-  if ((await deleteSomeFiles(tx, own, now)) === rowsMax) return
+  if ((await deleteSomeFiles(tx, own, { organisationId, now })) === rowsMax) return
   if ((await deleteSome(tx, sql`vault_events`, own, rowsMax)) === rowsMax) return
   if ((await deleteSome(tx, sql`vault_documents`, own, documentsMax)) === documentsMax) return
   await tx.run(sql`delete from deleted_vaults where ${own}`)
@@ -70,13 +71,16 @@ function deletionOfSome(from: Sql, where: Sql, limit: number): Sql {
   return sql`delete from ${from} where ctid = any(array(select ctid from ${from} where ${where} limit ${limit}))`
 }
 
-async function deleteSomeFiles(tx: Tx, where: Sql, now: Date): Promise<number> {
+async function deleteSomeFiles(
+  tx: Tx,
+  where: Sql,
+  { organisationId, now }: { readonly organisationId: string; readonly now: Date },
+): Promise<number> {
   const { count } = await tx.one(
     z.object({ count: z.bigint().transform(Number) }),
     sql`
     with deleted as (${deletionOfSome(sql`vault_files`, where, rowsMax)} returning blob_key),
-    queued as (
-      insert into blob_deletions (blob_key, created_at) select blob_key, ${now} from deleted on conflict do nothing)
+    queued as (${queueingDeletions(sql`deleted`, sql`${organisationId}`, now)})
     select count(*) as count from deleted`,
   )
   return count

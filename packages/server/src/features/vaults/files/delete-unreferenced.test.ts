@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { aFileStage, type FileStage } from '../../../../test/files/file-stage.ts'
 import { type BlobKey, isBlobKey } from '../../../files/index.ts'
 import { sql } from '../../../platform/db/db.ts'
@@ -40,12 +42,14 @@ async function deleteWithout(isStuck: (key: BlobKey) => boolean): Promise<BlobKe
   return requested
 }
 
-async function queue(count: number): Promise<BlobKey[]> {
-  const keys = Array.from({ length: count }, (_, index) => `blob_${index.toString(16).padStart(32, '0')}`).filter(
+async function queue(count: number, owner = 'org_0'): Promise<BlobKey[]> {
+  const place = createHash('sha256').update(owner).digest('hex').slice(0, 16)
+  const keys = Array.from({ length: count }, (_, at) => `blob_${place}${at.toString(16).padStart(16, '0')}`).filter(
     isBlobKey,
   )
   await stage.world.database.db.run(sql`
-    insert into blob_deletions (blob_key, created_at) select key, ${stage.now()} from unnest(${keys}::text[]) as keys (key)`)
+    insert into blob_deletions (blob_key, share_owner, created_at)
+    select key, ${owner}, ${stage.now()} from unnest(${keys}::text[]) as keys (key)`)
   return keys
 }
 
@@ -65,6 +69,30 @@ test('a blob whose deletion always fails blocks no other, and is retried forever
   stage.pass(60 * minuteMs)
   expect(await deleteWithout(() => false)).toEqual([stuck])
   expect(await stage.store()).toMatchObject({ deletions: 0 })
+})
+
+test('the blobs of an owner that has thousands delay those of no other', async () => {
+  const many = await queue(2_000, 'org_1')
+  stage.pass(minuteMs)
+  const few = [...(await queue(1, 'org_2')), ...(await queue(3, 'org_3'))]
+  const requested = await deleteWithout(() => false)
+  expect(requested).toHaveLength(many.length + few.length)
+  expect(requested.slice(0, 10)).toEqual(expect.arrayContaining(few))
+})
+
+test('each blob that is queued belongs to the owner of its vault', async () => {
+  const [vault, other] = [await stage.aVault('pro'), await stage.aVault('pro')]
+  const { id } = (await vault.send()).body
+  await stage.call(vault.org, 'DELETE', `/vaults/${vault.vaultId}/files/${id}`)
+  await other.send()
+  await stage.call(other.org, 'DELETE', `/vaults/${other.vaultId}`)
+  await stage.deleteContents()
+  const rows = await stage.world.database.db.many(
+    z.object({ shareOwner: z.string() }),
+    sql`select share_owner from blob_deletions`,
+  )
+  expect(rows.map(({ shareOwner }) => shareOwner).sort()).toEqual([vault.org.id, other.org.id].sort())
+  await stage.sweep()
 })
 
 test('an unavailable store is not called for every blob of a long queue, and all are deleted when it is back', async () => {

@@ -1,6 +1,7 @@
 import type { BlobKey } from '../../../files/index.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import { deletionsMax } from '../../../platform/db/delete-expired.ts'
+import type { DueStarts } from '../../../platform/db/due-checks.ts'
 import { type Recurring, retryDelayMs } from '../../../platform/job.ts'
 import type { Deps } from '../ports.ts'
 import { uploadMsMax } from './reserve.ts'
@@ -31,15 +32,17 @@ async function deleteUnreferenced(deps: Deleting): Promise<void> {
   const { db, blobs, clock } = deps
   const before = instantOf(clock.now().getTime() - uploadMsMax)
   while ((await queueStaleUploads(db, before, clock.now())) === deletionsMax);
-  while ((await deleteBatch(deps)) === 'more');
+  const starts: DueStarts = new Map()
+  while ((await deleteBatch(deps, starts)) === 'more');
   await blobs.discardPartial(before)
 }
 
 /**
- * Deletes what is due, ten at once. A blob that cannot be deleted is postponed with a growing back-off, and the next one follows.
+ * Deletes what is due, ten at once, in shares of owners. A blob that cannot be deleted is postponed with a growing back-off, and the next one follows.
  */
-async function deleteBatch(deps: Deleting): Promise<'more' | 'done'> {
-  const due = await listDeletions(deps.db, deps.clock.now(), batchMax)
+async function deleteBatch(deps: Deleting, starts: DueStarts): Promise<'more' | 'done'> {
+  const wanted = { now: deps.clock.now(), most: batchMax, starts }
+  const due = await deps.db.tx((tx) => listDeletions(tx, wanted), { readsInOrder: true })
   const deleted: BlobKey[] = []
   let failuresInARow = 0
   for (let at = 0; at < due.length && failuresInARow < failuresInARowMax; at += atOnce) {

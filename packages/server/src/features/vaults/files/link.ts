@@ -75,7 +75,7 @@ export function deleteFile(ctx: Ctx, vaultId: VaultId, fileId: Id<'fil'>): Promi
     const vault = await lockWritable(tx, ctx, vaultId)
     const file = await deleteFileRow(tx, ctx.tenant, vaultId, fileId)
     if (file === undefined) throw fail('file-not-found')
-    await queueDeletion(tx, file.blobKey, ctx.clock.now())
+    await queueDeletion(tx, ctx.tenant, file.blobKey, ctx.clock.now())
     const { name, size, sha256 } = file
     const payload = { fileId, name, size, sha256 }
     await appendVaultEvent(tx, ctx, vault, { type: 'file.deleted', payload, growth: { files: -1, bytes: -size } })

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { type BlobKey, isBlobKey } from '../../../files/index.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { deletionsMax } from '../../../platform/db/delete-expired.ts'
+import { type DueStarts, listDueChecks } from '../../../platform/db/due-checks.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 import { shareOwnerSql, sharersOf } from '../../plans/index.ts'
 import type { VaultId } from '../schema.ts'
@@ -145,16 +146,20 @@ export function findFileOwner(
   )
 }
 
+/** The statement that queues for deletion the blobs that `blobs` selects; they belong to the organisation. */
+export function queueingDeletions(blobs: Sql, organisationId: Sql, now: Date): Sql {
+  return sql`
+    insert into blob_deletions (blob_key, share_owner, created_at)
+    select blob_key, ${shareOwnerSql(organisationId)}, ${now} from ${blobs} on conflict do nothing`
+}
+
 /**
  * Queues a blob for deletion, unless a file is bound to it: then a transaction that seemed to fail was committed. Returns whether
  * it is queued.
  */
-export async function queueDeletion(tx: Tx, blobKey: BlobKey, now: Date): Promise<boolean> {
-  const queued = await tx.run(sql`
-    insert into blob_deletions (blob_key, created_at)
-    select ${blobKey}, ${now} where not exists (select 1 from vault_files where blob_key = ${blobKey})
-    on conflict do nothing`)
-  return queued === 1
+export async function queueDeletion(tx: Tx, tenant: Tenant, blobKey: BlobKey, now: Date): Promise<boolean> {
+  const unbound = sql`(select ${blobKey}::text as blob_key where not exists (select 1 from vault_files where blob_key = ${blobKey})) as unbound`
+  return (await tx.run(queueingDeletions(unbound, sql`${tenant.organisationId}`, now))) === 1
 }
 
 /** Abandons at most `deletionsMax` uploads of any tenant that began before an instant; the same statement queues their blobs. Returns their number. */
@@ -163,19 +168,31 @@ export function queueStaleUploads(db: Queryable, before: Date, now: Date): Promi
     with stale as (
       delete from vault_uploads where ctid = any(array(
         select ctid from vault_uploads where created_at < ${before} order by created_at limit ${deletionsMax} for update skip locked))
-      returning blob_key)
-    insert into blob_deletions (blob_key, created_at) select blob_key, ${now} from stale on conflict do nothing`)
+      returning blob_key, organisation_id)
+    ${queueingDeletions(sql`stale`, sql`stale.organisation_id`, now)}`)
 }
 
 const WaitingDeletion = z.object({ blobKey: StoredKey, attempts: z.number() })
 export type WaitingDeletion = z.output<typeof WaitingDeletion>
 
-/** Returns blobs whose deletion is due, the longest due first. */
-export function listDeletions(db: Queryable, now: Date, limit: number): Promise<WaitingDeletion[]> {
-  return db.many(
+/** Blobs to delete, as `listDueChecks` reads them. */
+const waitingBlobs = sql`(select blob_key as id, share_owner as organisation_id, 'all' as network, due_at as check_at from blob_deletions)`
+
+/** Returns up to `most` blobs whose deletion is due, in shares of their owners. The transaction must read in order. */
+export async function listDeletions(
+  tx: Tx,
+  { now, most, starts }: { readonly now: Date; readonly most: number; readonly starts: DueStarts },
+): Promise<WaitingDeletion[]> {
+  const at = sql`${now}::timestamptz`
+  const dueKeys = await listDueChecks(tx, { table: waitingBlobs, network: 'all', now: at, most, starts })
+  if (dueKeys.length === 0) return []
+  return tx.many(
     WaitingDeletion,
     sql`
-    select blob_key, attempts from blob_deletions where due_at <= ${now} order by due_at, created_at, blob_key limit ${limit}`,
+    select d.blob_key, d.attempts
+    from unnest(${dueKeys}::text[]) with ordinality as given (due_key, position)
+    cross join lateral (select blob_key, attempts from blob_deletions where blob_key = due_key limit 1) d
+    order by given.position`,
   )
 }
 

@@ -130,7 +130,7 @@ async function giveUp(ctx: Ctx, blobKey: BlobKey): Promise<void> {
   try {
     const isQueued = await ctx.db.tx(async (tx) => {
       await takeUpload(tx, ctx.tenant, blobKey)
-      return queueDeletion(tx, blobKey, ctx.clock.now())
+      return queueDeletion(tx, ctx.tenant, blobKey, ctx.clock.now())
     })
     if (!isQueued) return
     await ctx.blobs.delete(blobKey)
