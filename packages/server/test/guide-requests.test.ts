@@ -47,7 +47,7 @@ const requests: readonly Request[] = blocks.flatMap(({ page, language, code }, i
     .flatMap((command) => {
       const [, target] = new RegExp(`^curl .*?${service}(/[^\\s"']*)`).exec(command) ?? []
       if (target === undefined) return []
-      const body = /-d '([\s\S]*)'\s*$/m.exec(command)?.[1]
+      const body = /-d '([\s\S]*)'(?: \| tee \S+)?\s*$/m.exec(command)?.[1]
       const method = /-X (\w+)/.exec(command)?.[1] ?? (body === undefined ? 'GET' : 'POST')
       return [{ page, method, path: target.split('?')[0] ?? '', body, response }]
     })
@@ -121,6 +121,22 @@ test('every response of a guide has all members of the schema of its operation, 
     const extra =
       recorded === undefined ? [] : Object.keys(Object(example)).filter((name) => !(name in Object(recorded)))
     return [...(fault === undefined ? [] : [fault]), ...extra].map((one) => `${page}: ${method} ${requested}: ${one}`)
+  })
+  expect(faults).toEqual([])
+})
+
+/** Variables that every shell has, or that the servers of PostgreSQL have. */
+const given = ['HOME', 'PGDATA']
+
+test('a guide sets each variable of its commands, or says where the reader finds it', () => {
+  const faults = pages.flatMap((page) => {
+    const commands = blocks.filter((one) => one.page === page && one.language === 'sh').map(({ code }) => code)
+    const used = commands.flatMap((code) => [...code.matchAll(/\$\{?([A-Z_]{2,})/g)].map(([, name = '']) => name))
+    const isSet = (name: string) => new RegExp(`\\b${name}=|\\bfor ${name} in\\b|\`${name}\``).test(textOf(page))
+    const readsFile = commands.some((code) => /^(?:set -a; )?\. \.\/\.env\b/m.test(code))
+    return [...new Set(used)]
+      .filter((name) => !isSet(name) && !given.includes(name) && !readsFile)
+      .map((name) => `${page}: $${name}`)
   })
   expect(faults).toEqual([])
 })

@@ -39,7 +39,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
   const guideResponse = (requested: string, request: PageRequest): RawResponse => {
     if (requested === '' || requested.endsWith('/')) return withoutSlash(request.url)
     const guide = read().get(requested.replace(/\.md$/, ''))
-    if (guide === undefined) return options.missing()
+    if (guide === undefined) return isBrowser(request) ? missingPage(read()) : options.missing()
     if (requested.endsWith('.md') || prefersMarkdown(request))
       return markdown(guide.name, () => guide.markdown)(request)
     return html(guide.name, () => guidePage(read(), guide))(request)
@@ -98,6 +98,20 @@ const robots = 'User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /llms\nAllow: /op
 function prefersMarkdown({ headers: { accept } }: PageRequest): boolean {
   const isAccepted = (type: string) => qualityOf(accept, type) > 0
   return (isAccepted('text/markdown') || isAccepted('text/plain')) && !isAccepted('text/html')
+}
+
+/** A browser names HTML in `Accept`; a program accepts anything or JSON. */
+function isBrowser({ headers: { accept = '' } }: PageRequest): boolean {
+  return accept.includes('text/html')
+}
+
+function missingPage(guides: ReadonlyMap<string, Guide>): RawResponse {
+  const body = `<h1>There is no such page</h1><p>Search the guides, or begin at the <a href="/docs">list of all guides</a>.</p>`
+  return {
+    status: 404,
+    headers: { ...htmlHeaders, 'cache-control': 'no-store' },
+    body: withNavigation(guides, { title: 'Not found', body }),
+  }
 }
 
 function guidesIn(guides: ReadonlyMap<string, Guide>, names: readonly string[]): Guide[] {
@@ -275,6 +289,6 @@ function decisionsPage(guides: ReadonlyMap<string, Guide>): string {
   const decisions = [...guides.values()].filter(({ name }) => name.startsWith('decisions/'))
   const items = decisions
     .toSorted((left, right) => left.name.localeCompare(right.name))
-    .map(({ name, title }) => `<li><a href="/docs/${name}">${escapeHtml(title)}</a></li>`)
+    .map(({ name, title }) => `<li><a href="/docs/${name}">${prose(title)}</a></li>`)
   return withNavigation(guides, { title: 'Decisions', body: `<h1>Decisions</h1><ul>${items.join('')}</ul>` })
 }

@@ -54,6 +54,18 @@ test('a media type with the weight 0 is not what the client prefers', async () =
   expect(await typeAt('/problems/:code', 'text/markdown, text/html;q=0.0')).toContain('text/markdown')
 })
 
+test('an address without a page is an HTML page for a browser, and a problem for a program', async () => {
+  const forPeople = await get('/docs/*', { '*': 'nothing-here' }, { accept: 'text/html,*/*;q=0.8' })
+  expect(forPeople.status).toBe(404)
+  expect(String(forPeople.body)).toContain('There is no such page')
+  expect(await get('/docs/*', { '*': 'nothing-here' }, { accept: '*/*' })).toBe(missing)
+})
+
+test('the list of decisions shows code without its backquotes', async () => {
+  const list = String((await get('/docs/decisions')).body)
+  expect(list).toContain('<code>Prefer: respond-async</code>')
+})
+
 test('llms.txt names the OpenAPI document of each tag', async () => {
   const list = String((await get('/llms.txt')).body)
   expect(list).toContain('- [vaults](https://pay.example.com/openapi/vaults.json): About vaults.')

@@ -85,7 +85,8 @@ export const htmlHeaders = {
   'referrer-policy': 'no-referrer',
 }
 
-const mark = `<svg width="22" height="22" viewBox="0 0 22 22" aria-hidden="true"><rect width="22" height="22" rx="6" fill="var(--accent)"/><path d="M7 16V6h5a3.4 3.4 0 0 1 0 6.8H7" fill="none" stroke="var(--paper)" stroke-width="2.2"/></svg>`
+/** The mark of the product, in the colors `--accent` and `--paper` of its page. */
+export const mark = `<svg width="22" height="22" viewBox="0 0 22 22" aria-hidden="true"><rect width="22" height="22" rx="6" fill="var(--accent)"/><path d="M7 16V6h5a3.4 3.4 0 0 1 0 6.8H7" fill="none" stroke="var(--paper)" stroke-width="2.2"/></svg>`
 
 export type Section = 'guides' | 'reference'
 
