@@ -87,7 +87,7 @@ export function actScenarios({ dev, purserOf, open }: Stage): void {
       await page.getByText('Yes: the caps allow it after what has left').waitFor()
       await page.getByRole('button', { name: 'Change the policy' }).click()
       const sheet = page.getByRole('dialog')
-      await sheet.getByLabel('At once').fill('10')
+      await sheet.getByLabel('Per transaction').fill('10')
       await sheet.getByLabel('To the address').fill(recipient)
       await sheet.getByLabel('Amount', { exact: true }).fill('12')
       await sheet.getByText('No: at most 10 USDC may leave per transaction.').waitFor()

@@ -100,10 +100,10 @@ export function makingScenarios({ dev, purserOf, open }: Stage, demoData: () => 
     const before = await purserOf().wallets.master.policy.get(walletId)
     await open(inspected, async (page, { faults }) => {
       const sheet = await opened(page, `/wallets/${walletId}`, 'Change the policy')
-      await typeInto(page, sheet.getByLabel('At once'), '9x')
+      await typeInto(page, sheet.getByLabel('Per transaction'), '9x')
       await sheet.getByText('Write a decimal amount').waitFor()
       await expectAccessible(page, 'policy: fault')
-      await typeInto(page, sheet.getByLabel('At once'), '90')
+      await typeInto(page, sheet.getByLabel('Per transaction'), '90')
       await sheet.getByText('USDC: at most 90 per transaction').waitFor()
       await pressByKeyboard(page, button(sheet, 'Set this policy'))
       await page.getByRole('dialog').waitFor({ state: 'detached' })

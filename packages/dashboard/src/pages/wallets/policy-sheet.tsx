@@ -162,10 +162,10 @@ function Recipients({ label, listed, hint, draft, onChange }: RecipientsProps) {
 }
 
 const capLabels: Readonly<Record<CapName, string>> = {
-  perTransaction: 'At once',
-  perHour: 'In an hour',
-  perDay: 'In a day',
-  perMonth: 'In 30 days',
+  perTransaction: 'Per transaction',
+  perHour: 'Per hour',
+  perDay: 'Per day',
+  perMonth: 'Per 30 days',
   approvalAbove: 'Approval needed above',
 }
 
@@ -181,7 +181,7 @@ function TokenFields({ token, onChange }: { token: TokenDraft; onChange: (token:
           checked={isAllowed}
           onChange={({ target }) => onChange({ ...token, isAllowed: target.checked })}
         />
-        May leave
+        Can be sent
       </label>
       {isAllowed && (
         <div className="mt-3 grid grid-cols-2 gap-3 sm:grid-cols-4">
