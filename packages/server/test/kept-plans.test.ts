@@ -1,8 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { sumReserved } from '../src/features/funds/store.ts'
+import { listAttempts, listOpen, listOpenSenders, listUnsent } from '../src/chain/lanes/store.ts'
+import { readUnderWay, sumReserved } from '../src/features/funds/store.ts'
+import { listDue } from '../src/features/relayer/queue-store.ts'
+import { listWaiting } from '../src/features/relayer/store.ts'
+import { listDecided } from '../src/features/transfers/store.ts'
 import { amountsOnHold } from '../src/features/wallets/screening/deposit-store.ts'
+import { listEndpoints, storeOutcomes } from '../src/features/webhooks/delivery/queue-store.ts'
 import { sql, type Tx } from '../src/platform/db/db.ts'
+import { createLog } from '../src/platform/log.ts'
+import { createProbe } from '../src/platform/work/due-work.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 
 let database: TestDatabase
@@ -56,4 +63,114 @@ test('the amounts of a wallet are read with a plan that is kept, whether for one
   })
   // PostgreSQL plans a statement for its values five times before it compares.
   expect(plans).toEqual([7n, 7n])
+})
+
+/** Runs of a statement with these many elements in each of its lists. */
+const counts = Array.from({ length: 12 }, (_, turn) => 1 + (turn % 3))
+
+const now = new Date()
+const leased = {
+  scope: 'lanes/base',
+  ownerToken: 'a',
+  leaseMs: 1,
+  leases: [{ scope: 'lanes/base', shard: 1, epoch: 1n }],
+}
+const attempt = {
+  deliveryId: 'del_1',
+  webhookId: 'wh_1',
+  attempt: 1,
+  isSuccess: true,
+  responseStatus: 200,
+  responseBody: null,
+  durationMs: 1,
+  error: null,
+  nextAttemptAt: null,
+  createdAt: now,
+  stepAfter: 1,
+} as const
+
+/** Statements that requests and loops repeat, given how many elements each of their lists has. */
+const repeated: Readonly<Record<string, (tx: Tx, some: readonly number[]) => Promise<unknown>>> = {
+  'open transactions': (tx, some) =>
+    listOpen(
+      tx,
+      'base',
+      some.map(() => owner),
+    ),
+  'unsent transactions': (tx, some) =>
+    listUnsent(
+      tx,
+      'base',
+      some.map(() => owner),
+      64,
+    ),
+  'open senders': (tx) => listOpenSenders(tx, 'base', leased),
+  attempts: (tx, some) =>
+    listAttempts(
+      tx,
+      some.map((n) => `ctx_${n}` as const),
+    ),
+  'due relays': (tx) => listDue(tx, ['base']),
+  'waiting relays': (tx, some) => listWaiting(tx, some.map(BigInt)),
+  'decided transfers': (tx, some) =>
+    listDecided(
+      tx,
+      some.map((n) => `wtx_${n}` as const),
+    ),
+  'amounts under way': (tx, some) =>
+    readUnderWay(
+      tx,
+      'base',
+      some.map((n) => `0x${n}`),
+    ),
+  endpoints: (tx, some) =>
+    listEndpoints(
+      tx,
+      { name: 'a', now },
+      some.map((n) => `wh_${n}` as const),
+    ),
+  outcomes: (tx, some) => {
+    const attempts = some.map((n) => ({ ...attempt, id: `att_${n}` }))
+    return storeOutcomes(tx, { attempts, failing: [], healthy: some.map((n) => `wh_${n}` as const), now })
+  },
+}
+
+test.each(Object.entries(repeated))(
+  '%s are read with a plan that is kept, whatever the length of a list',
+  async (_, work) => {
+    const plannedAgain = await database.db.tx(async (tx) => {
+      for (const count of counts)
+        await work(
+          tx,
+          Array.from({ length: count }, (_, n) => n + 1),
+        )
+      return tx.many(
+        z.object({ statement: z.string(), customPlans: z.bigint() }),
+        sql`select statement, custom_plans from pg_prepared_statements where custom_plans > 5 and name <> ''`,
+      )
+    })
+    expect(plannedAgain).toEqual([])
+  },
+)
+
+test('the statement that looks for all work is planned once for each connection', async () => {
+  const own = await freshDatabase({ connectionsMax: 1 })
+  let looks = 0
+  const isDue = () => {
+    looks += 1
+    return sql`exists (select from relays where network = ${'base'})`
+  }
+  const stop = createProbe({ db: own.db, log: createLog({ level: 'silent' }) }).watch({
+    isDue,
+    everyMs: 0,
+    wake: () => {},
+  })
+  await expect.poll(() => looks).toBeGreaterThan(3)
+  await stop()
+  const { customPlans } = await own.db.one(
+    z.object({ customPlans: z.bigint() }),
+    sql`select custom_plans from pg_prepared_statements where statement like '%] as due' and name <> ''`,
+  )
+  expect(customPlans).toBe(0n)
+  await own.drop()
 })

@@ -1,6 +1,6 @@
 import type { Address, Hex } from '@purser/protocol'
 import { z } from 'zod'
-import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import { isUnder, type LeaseSet } from '../../platform/leases/store.ts'
@@ -138,7 +138,7 @@ export async function listLatestRaw(
     RawRow,
     sql`
     select distinct on (transaction_id) transaction_id, raw from transaction_attempts
-    where transaction_id = any(${transactionIds}::text[]) and octet_length(raw) > 0 order by transaction_id, sequence desc`,
+    where transaction_id = any(${anyLength(transactionIds)}) and octet_length(raw) > 0 order by transaction_id, sequence desc`,
   )
   return new Map(rows.map((row) => [row.transactionId, row.raw]))
 }

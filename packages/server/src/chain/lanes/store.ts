@@ -1,7 +1,7 @@
 import type { Address, Hex } from '@purser/protocol'
 import { bytesToHex, hexToBytes } from '@purser/protocol'
 import { z } from 'zod'
-import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { id } from '../../platform/ids.ts'
@@ -113,7 +113,7 @@ export function listOpen(db: Queryable, network: string, senders: readonly Addre
   return db.many(
     TransactionRow,
     sql`
-    select own.* from unnest(${senders}::text[]) as account cross join lateral (
+    select own.* from unnest(${anyLength(senders)}) as account cross join lateral (
       select ${columns} from chain_transactions where network = ${network} and sender = account and status <> 'final' order by nonce limit ${aheadMax}
     ) as own`,
   )
@@ -143,7 +143,7 @@ export async function listUnsent(
   const rows = await db.many(
     UnsentRow,
     sql`
-    select own.* from unnest(${senders}::text[]) as account cross join lateral (
+    select own.* from unnest(${anyLength(senders)}) as account cross join lateral (
       select ${columns}, case when status = 'planned' then data end as data, calls_before, row_number() over (order by nonce) as turn
       from chain_transactions
       where network = ${network} and sender = account and (status = 'planned' or (status = 'sent' and last_broadcast_at is null))
@@ -165,7 +165,10 @@ export function listOpenSenders(db: Queryable, network: string, { leases }: Leas
     OpenSender,
     sql`
     select sender, ${shard} as shard, bool_or(status = 'planned' or (status = 'sent' and last_broadcast_at is null)) as has_unsent, count(*) as count
-    from chain_transactions where network = ${network} and ${shard} = any(${leases.map((lease) => lease.shard)}::integer[]) and status <> 'final' group by sender`,
+    from chain_transactions where network = ${network} and ${shard} = any(${anyLength(
+      leases.map((lease) => lease.shard),
+      sql`integer`,
+    )}) and status <> 'final' group by sender`,
   )
 }
 
@@ -177,7 +180,10 @@ export async function listOpenNetworks(
   const rows = await db.many(
     z.object({ network: z.string() }),
     sql`
-    select distinct network from unnest(${leased.map(({ network }) => network)}::text[], ${leased.map((one) => one.shard)}::integer[]) as leased (network, shard)
+    select distinct network from unnest(${anyLength(leased.map(({ network }) => network))}, ${anyLength(
+      leased.map((one) => one.shard),
+      sql`integer`,
+    )}) as leased (network, shard)
     where exists (select from chain_transactions c where c.network = leased.network and ${shardOf(sql`c.sender`)} = leased.shard and c.status <> 'final')`,
   )
   return new Set(rows.map(({ network }) => network))
@@ -221,7 +227,7 @@ export function listAttempts(db: Queryable, transactionIds: readonly ChainTransa
     AttemptRow,
     sql`
     select transaction_id, sequence, hash, max_fee, priority_fee, created_at from transaction_attempts
-    where transaction_id = any(${transactionIds}::text[]) order by transaction_id, sequence`,
+    where transaction_id = any(${anyLength(transactionIds)}) order by transaction_id, sequence`,
   )
 }
 

@@ -207,14 +207,14 @@ export async function readUnderWay(db: Queryable, network: string, owners: reado
     sql`
     select statement_timestamp() as read_at, found.owner, found.seq, found.asset, found.nonce, found.spender
     from (values (1)) as always left join (
-      select owner, null::bigint as seq, null::text as asset, null::bytea as nonce, null::text as spender from unnest(${owners}::text[]) as given (owner)
+      select owner, null::bigint as seq, null::text as asset, null::bytea as nonce, null::text as spender from unnest(${anyLength(owners)}) as given (owner)
       where exists (select from reservations r where r.network = ${network} and r.owner = given.owner and r.nonce is not null)
       union all
       select owner, seq, asset, authorization_nonce, null from reservations
-      where network = ${network} and owner = any(${owners}::text[]) and authorization_nonce is not null
+      where network = ${network} and owner = any(${anyLength(owners)}) and authorization_nonce is not null
       union all
       select owner, seq, asset, null, spender from reservations
-      where network = ${network} and owner = any(${owners}::text[]) and spender is not null
+      where network = ${network} and owner = any(${anyLength(owners)}) and spender is not null
     ) as found on true`,
   )
   if (first === undefined) throw new Error('the database returned no time')

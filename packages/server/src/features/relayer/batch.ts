@@ -82,7 +82,7 @@ export async function endTurn(
   turn: BatchSelection,
   served: readonly SelectedRelay[],
 ): Promise<void> {
-  await ctx.db.tx((tx) => endVisit(tx, visitedBy(turn, served), timings.timeLeftMs))
+  await ctx.db.tx((tx) => endVisit(tx, visitedBy(turn, served), timings.timeLeftMs), { readsByKeys: true })
 }
 
 async function planBatch(parts: RelayerParts, network: Network, turn: BatchSelection): Promise<void> {
@@ -91,22 +91,25 @@ async function planBatch(parts: RelayerParts, network: Network, turn: BatchSelec
   // Read in the turn that sends: after its signature was checked, an account may have got code (EIP-7702) that uses up the gas
   // grant, or may have moved its money away, which makes its calls fail at the settler's expense.
   const unfit = await ctx.chains.on(network).signersToSendAlone(needsOf(turn.selected))
-  const refused = await ctx.db.tx(async (tx) => {
-    const locked = await lockWaiting(
-      tx,
-      turn.selected.map(({ relayId }) => relayId),
-    )
-    const [own, others] = partition(locked, ({ signer }) => unfit.has(signer))
-    if (own.length > 0)
-      await setAlone(
+  const refused = await ctx.db.tx(
+    async (tx) => {
+      const locked = await lockWaiting(
         tx,
-        own.map(({ id }) => id),
+        turn.selected.map(({ relayId }) => relayId),
       )
-    const { sent, refused } = await admit(parts, tx, others)
-    if (sent.length > 0) await planTransaction(parts, tx, network, { slot: 'batch', relays: sent })
-    await endVisit(tx, visitedBy(turn, turn.selected), parts.timings.timeLeftMs)
-    return refused
-  })
+      const [own, others] = partition(locked, ({ signer }) => unfit.has(signer))
+      if (own.length > 0)
+        await setAlone(
+          tx,
+          own.map(({ id }) => id),
+        )
+      const { sent, refused } = await admit(parts, tx, others)
+      if (sent.length > 0) await planTransaction(parts, tx, network, { slot: 'batch', relays: sent })
+      await endVisit(tx, visitedBy(turn, turn.selected), parts.timings.timeLeftMs)
+      return refused
+    },
+    { readsByKeys: true },
+  )
   await conclude(parts, refused)
 }
 
@@ -120,7 +123,7 @@ async function postponeFailing(parts: RelayerParts, turn: BatchSelection): Promi
   let hasFailing = false
   for (const [name, selected] of groups) {
     const relayIds = selected.map(({ relayId }) => relayId)
-    const admitting = ctx.db.tx(async (tx) => admit(parts, tx, await lockWaiting(tx, relayIds)))
+    const admitting = ctx.db.tx(async (tx) => admit(parts, tx, await lockWaiting(tx, relayIds)), { readsByKeys: true })
     await admitting.catch(async (error: unknown) => {
       ctx.log.error({ err: error, queues: name }, 'relays could not be admitted; retrying')
       await postpone(ctx.db, relayIds, timings.backoff)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { anyLength, breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import { amongWaiting } from './store.ts'
@@ -145,7 +145,7 @@ export function listDue(db: Queryable, networks: readonly string[]): Promise<Due
     DueRow,
     sql`
     select network, ${dueTurn(false)} is not null as batch, ${dueTurn(true)} is not null as alone, ${dueCheck} is not null as check
-    from unnest(${networks}::text[]) as n (network)`,
+    from unnest(${anyLength(networks)}) as n (network)`,
   )
 }
 
@@ -230,7 +230,7 @@ function pickUpTo(db: Queryable, bounds: PickBounds, share: Sql): Promise<Picked
       select organisation_id, purpose, row_number() over (order by due_at, organisation_id, purpose) as turn
       from (
         select organisation_id, purpose, due_at from relay_turns
-        where network = ${network} and alone = ${alone} and due_at <= now() and purpose = any(${purposes}::text[])
+        where network = ${network} and alone = ${alone} and due_at <= now() and purpose = any(${anyLength(purposes)})
         order by due_at, organisation_id, purpose limit ${turnsMax}) as first
     ), picked as (
     select t.organisation_id, t.purpose, t.turn, q.signer, q.turn as signer_turn, r.id as relay_id, r.place, r.token, r.value,

@@ -256,11 +256,14 @@ function endsNow(parts: RelayerParts) {
 /** Plans the transaction of one relay; a failure postpones only that relay. */
 async function planOne(parts: RelayerParts, network: Network, { relayId }: SelectedRelay): Promise<void> {
   const { ctx, timings } = parts
-  const planning = ctx.db.tx(async (tx) => {
-    const { sent, refused } = await admit(parts, tx, await lockWaiting(tx, [relayId]))
-    if (sent.length > 0) await planTransaction(parts, tx, network, { slot: 'alone', relays: sent })
-    return refused
-  })
+  const planning = ctx.db.tx(
+    async (tx) => {
+      const { sent, refused } = await admit(parts, tx, await lockWaiting(tx, [relayId]))
+      if (sent.length > 0) await planTransaction(parts, tx, network, { slot: 'alone', relays: sent })
+      return refused
+    },
+    { readsByKeys: true },
+  )
   const refused = await planning.catch(async (error: unknown) => {
     ctx.log.error({ err: error, network: network.name, relayId: String(relayId) }, 'a relay could not be planned')
     await postpone(ctx.db, [relayId], timings.backoff)

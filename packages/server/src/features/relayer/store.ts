@@ -1,6 +1,6 @@
 import type { Hex, Network } from '@purser/protocol'
 import { z } from 'zod'
-import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { anyLength, type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { type DueStarts, listDueChecks } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import { RelayPayload, relayPurpose, relayStates } from './port.ts'
@@ -30,7 +30,7 @@ const IdRow = z.object({ id: z.bigint() })
 export function listWaiting(db: Queryable, relayIds: readonly bigint[]): Promise<RelayRow[]> {
   return db.many(
     RelayRow,
-    sql`select ${columns} from relays where id = any(${relayIds}::bigint[]) and state = 'waiting'`,
+    sql`select ${columns} from relays where id = any(${anyLength(relayIds, sql`bigint`)}) and state = 'waiting'`,
   )
 }
 

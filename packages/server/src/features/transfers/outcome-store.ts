@@ -1,7 +1,7 @@
 import { networks } from '@purser/protocol'
 import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
-import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { type EventId, id } from '../../platform/ids.ts'
 import { settingActualGas } from '../wallets/index.ts'
@@ -86,7 +86,7 @@ export function storeReportedStates(db: Queryable, transferIds: readonly Transfe
     TransferRow,
     sql`
     with locked as (
-      select ${columns} from transfers where id = any(${transferIds}::text[]) order by id for update
+      select ${columns} from transfers where id = any(${anyLength(transferIds)}) order by id for update
     ), reported as (
       update transfers t set answered = case when h.reason is not null then 'reverted' when h.status = 'confirmed' then 'confirmed' else 'pending' end
       from locked h where t.id = h.id and t.answered is null

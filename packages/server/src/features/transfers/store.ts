@@ -2,7 +2,7 @@ import { hexToBytes } from '@purser/protocol'
 import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import {
   boundsOf,
   filtered,
@@ -225,7 +225,7 @@ async function readStepsOf(
     select ${columns}, transfer_id, position, kind, sender, step_to, data, value, gas_limit, transaction_id
     from (
       select transfer_id, position, kind, sender, to_address as step_to, data, value, gas_limit, transaction_id
-      from transfer_steps where transaction_id = any(${transactionIds}::text[])
+      from transfer_steps where transaction_id = any(${anyLength(transactionIds)})
     ) as s join transfers on id = transfer_id order by id ${lock}`,
   )
   return rows.map(
@@ -272,7 +272,7 @@ export function findTransfers(
     TransferRow,
     sql`
     select ${columns} from transfers
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = any(${transferIds}::text[])`,
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = any(${anyLength(transferIds)})`,
   )
 }
 
@@ -311,7 +311,7 @@ export async function findHashes(
     z.object({ id: id('wtx'), txHash: HexText }),
     sql`
     select id, tx_hash from transfers
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = any(${transferIds}::text[])
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = any(${anyLength(transferIds)})
       and tx_hash is not null`,
   )
   return new Map(rows.map((row) => [row.id, row.txHash]))
@@ -373,7 +373,7 @@ export async function listDecided(db: Queryable, transferIds: readonly TransferI
   const rows = await db.many(
     z.object({ id: id('wtx') }),
     sql`
-    select id from transfers where id = any(${transferIds}::text[])
+    select id from transfers where id = any(${anyLength(transferIds)})
       and (status <> 'pending' or reason is not null or approval_id is not null or (route = 'partner-bridge' and left_at is not null))`,
   )
   return rows.map((row) => row.id)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Queryable, type Sql, sql } from './db.ts'
+import { anyLength, type Queryable, type Sql, sql } from './db.ts'
 
 export interface DueChecks {
   /**
@@ -24,7 +24,7 @@ const organisationsMax = 200
  * that an index is read whatever the statistics say.
  */
 export function onAnyOf(networks: readonly string[], query: Sql): Sql {
-  return sql`exists (select from unnest(${networks}::text[]) as n (network) where (${query}) is not null)`
+  return sql`exists (select from unnest(${anyLength(networks)}) as n (network) where (${query}) is not null)`
 }
 
 const IdRow = z.object({ id: z.string() })

@@ -47,6 +47,11 @@ export interface PoolUse {
 
 /** Longest wait for a connection of the pool, and longest that one server may take to open one. */
 const acquireMsMax = 10_000
+/**
+ * A connection that nobody used for this long is closed. A new one plans each statement again and reads the catalogue, which costs more than many
+ * executions, so that a burst that comes back within a minute should find the connections of the last one.
+ */
+const unusedMsMax = 60_000
 const connectMsMax = 2_000
 /** A statement that is not answered for this long makes the pool check whether its server still works on it. */
 const silentMsMaxDefault = 2_000
@@ -130,6 +135,7 @@ export function openServerPool(options: PoolOptions): ServerPool {
     keepAlive: true,
     keepAliveInitialDelayMillis: 2_000,
     connectionTimeoutMillis: acquireMsMax,
+    idleTimeoutMillis: unusedMsMax,
     application_name: 'purser',
     ...(options.queryMsMax !== undefined && { query_timeout: options.queryMsMax }),
     ...(options.pooler === 'none' && {

@@ -77,8 +77,9 @@ export function listed(fragments: readonly Sql[]): Sql {
  * An array whose length the planner ignores, so that a statement keeps one plan for all lengths. PostgreSQL would otherwise plan it anew for each
  * short array, because it assumes ten elements where it does not know them.
  */
-export function anyLength(values: readonly unknown[], type: Sql): Sql {
-  return sql`(select ${values}::${type}[])`
+export function anyLength(values: readonly unknown[], type: Sql = sql`text`): Sql {
+  // With the second cast, `any` takes it as an array and not as a query.
+  return sql`(select ${values}::${type}[])::${type}[]`
 }
 
 class Statement implements Sql {

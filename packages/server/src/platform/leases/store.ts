@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Db, type Queryable, type Sql, sql, type Tx } from '../db/db.ts'
+import { anyLength, type Db, type Queryable, type Sql, sql, type Tx } from '../db/db.ts'
 
 /** A share of some work. Its name never changes, so that a scope has as many rows as shards. */
 export interface Share {
@@ -95,7 +95,13 @@ export async function readNextEnd(db: Queryable, shares: readonly Share[]): Prom
 export function isUnder({ scope, ownerToken, leases }: LeaseSet, shard: Sql): Sql {
   return sql`exists (
     select from leases leased where leased.scope = ${scope} and leased.shard = ${shard} and leased.owner_token = ${ownerToken}
-      and (leased.shard, leased.epoch) in (select * from unnest(${leases.map((lease) => lease.shard)}::integer[], ${leases.map(({ epoch }) => epoch)}::bigint[]))
+      and (leased.shard, leased.epoch) in (select * from unnest(${anyLength(
+        leases.map((lease) => lease.shard),
+        sql`integer`,
+      )}, ${anyLength(
+        leases.map(({ epoch }) => epoch),
+        sql`bigint`,
+      )}))
       and leased.until > clock_timestamp() for key share)`
 }
 
@@ -111,6 +117,6 @@ function given(shares: readonly (Share | Lease)[]): Sql {
   const [scopes, shards] = [shares.map(({ scope }) => scope), shares.map(({ shard }) => shard)]
   const epochs = shares.flatMap((share) => ('epoch' in share ? [share.epoch] : []))
   return epochs.length === 0
-    ? sql`unnest(${scopes}::text[], ${shards}::integer[])`
-    : sql`unnest(${scopes}::text[], ${shards}::integer[], ${epochs}::bigint[])`
+    ? sql`unnest(${anyLength(scopes)}, ${anyLength(shards, sql`integer`)})`
+    : sql`unnest(${anyLength(scopes)}, ${anyLength(shards, sql`integer`)}, ${anyLength(epochs, sql`bigint`)})`
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Db, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { anyLength, type Db, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { type DueStarts, listDueChecks } from '../../../platform/db/due-checks.ts'
 import { idIn } from '../../../platform/db/page.ts'
 import { id } from '../../../platform/ids.ts'
@@ -18,7 +18,7 @@ export function isAnyQueueDue(now: Date): Sql {
 /** Locks queues in one order everywhere, so that no webhook is turned off or deleted between the read and the write. */
 export async function lockQueues(tx: Tx, webhookIds: readonly WebhookId[]): Promise<void> {
   await tx.run(sql`
-    select 1 from webhook_queues where webhook_id = any(${[...webhookIds]}::text[]) order by webhook_id for update`)
+    select 1 from webhook_queues where webhook_id = any(${anyLength(webhookIds)}) order by webhook_id for update`)
 }
 
 export interface NewDeliveries {
@@ -40,7 +40,7 @@ export async function insertDeliveries(
 ): Promise<void> {
   await tx.run(sql`
     with given as (
-      select * from unnest(${[...ids]}::text[], ${[...eventIds]}::text[], ${[...types]}::text[], ${[...webhookIds]}::text[])
+      select * from unnest(${anyLength(ids)}, ${anyLength(eventIds)}, ${anyLength(types)}, ${anyLength(webhookIds)})
         as given (id, event_id, type, webhook_id)),
     woken as (
       update webhook_queues q set look_at = ${now} from (select distinct webhook_id from given) as news
@@ -84,7 +84,7 @@ export function leaseGivenQueues(db: Queryable, lease: Lease, webhookIds: readon
     db,
     lease,
     sql`
-      select webhook_id from webhook_queues where webhook_id = any(${[...webhookIds]}::text[]) and look_at <= ${lease.now}
+      select webhook_id from webhook_queues where webhook_id = any(${anyLength(webhookIds)}) and look_at <= ${lease.now}
       order by webhook_id for update skip locked`,
   )
 }
@@ -125,9 +125,9 @@ export async function renewQueues(db: Queryable, lease: Lease, webhookIds: reado
     QueueRow,
     sql`
     with own as (
-      select webhook_id from webhook_queues where webhook_id = any(${[...webhookIds]}::text[]) and lease = ${lease.name}),
+      select webhook_id from webhook_queues where webhook_id = any(${anyLength(webhookIds)}) and lease = ${lease.name}),
     free as (
-      select webhook_id from webhook_queues where webhook_id = any(${[...webhookIds]}::text[]) and lease = ${lease.name}
+      select webhook_id from webhook_queues where webhook_id = any(${anyLength(webhookIds)}) and lease = ${lease.name}
       order by webhook_id for update skip locked),
     renewed as (
       update webhook_queues q set look_at = ${lease.until} from free where q.webhook_id = free.webhook_id)
@@ -148,7 +148,7 @@ export function releaseQueues(
 ): Promise<WebhookId[]> {
   return db.tx(
     async (tx) => {
-      const own = sql`webhook_id = any(${[...webhookIds]}::text[]) and lease = ${lease.name}`
+      const own = sql`webhook_id = any(${anyLength(webhookIds)}) and lease = ${lease.name}`
       const free = await tx.many(
         QueueRow,
         sql`select webhook_id from webhook_queues where ${own} order by webhook_id for update skip locked`,
@@ -160,7 +160,7 @@ export function releaseQueues(
           select greatest(min(d.due_at), ${lease.now}) from webhook_deliveries d
           where d.webhook_id = q.webhook_id and d.status = 'pending'
           having min(d.due_at) is not null) end
-      where q.webhook_id = any(${freeIds}::text[])`)
+      where q.webhook_id = any(${anyLength(freeIds)})`)
       if (freeIds.length === webhookIds.length) return []
       const locked = await tx.many(QueueRow, sql`select webhook_id from webhook_queues where ${own}`)
       return locked.map(({ webhookId }) => webhookId)
@@ -192,7 +192,7 @@ export function listEndpoints(
       select s.secret from webhook_secrets s
       where s.webhook_id = w.id and (s.retires_at is null or s.retires_at > ${lease.now}) order by s.sequence desc) as secrets
     from webhooks w join webhook_queues q on q.webhook_id = w.id
-    where w.id = any(${[...webhookIds]}::text[]) and w.is_active and w.deleted_at is null and q.lease = ${lease.name}`,
+    where w.id = any(${anyLength(webhookIds)}) and w.is_active and w.deleted_at is null and q.lease = ${lease.name}`,
   )
 }
 
@@ -225,13 +225,13 @@ export function listDue(db: Db, wanted: readonly Wanted[], now: Date): Promise<D
   const inHand = wanted.flatMap((one) => one.inHand)
   const statement = sql`
     select d.id, d.webhook_id, d.event_id, d.type, d.attempts, d.step, e.payload::text as payload
-    from unnest(${webhookIds}::text[], ${mosts}::integer[]) as wanted (webhook_id, most)
+    from unnest(${anyLength(webhookIds)}, ${anyLength(mosts, sql`integer`)}) as wanted (webhook_id, most)
     cross join lateral (
       select * from webhook_deliveries d
       where d.webhook_id = wanted.webhook_id and d.status = 'pending' and d.due_at <= ${now}
       order by d.due_at limit wanted.most) as d
     join events e on e.id = d.event_id
-    where not exists (select 1 from unnest(${inHand}::text[]) as known (id) where known.id = d.id)
+    where not exists (select 1 from unnest(${anyLength(inHand)}) as known (id) where known.id = d.id)
     order by d.due_at, d.id`
   return db.tx((tx) => tx.many(DueRow, statement), { readsInOrder: true })
 }
@@ -270,23 +270,31 @@ export interface OutcomeBatch {
  * use the index of all pending ones, which may be many.
  */
 export async function storeOutcomes(db: Queryable, { attempts, failing, healthy, now }: OutcomeBatch): Promise<void> {
-  const made = <K extends keyof NewAttempt>(name: K): NewAttempt[K][] => attempts.map((attempt) => attempt[name])
+  const made = (name: keyof NewAttempt, type?: Sql): Sql =>
+    anyLength(
+      attempts.map((attempt) => attempt[name]),
+      type,
+    )
   // Times are text, because the driver's conversion of a `Date` to local time is many times slower.
-  const times = (name: 'nextAttemptAt' | 'createdAt') => attempts.map((one) => one[name]?.toISOString() ?? null)
+  const times = (name: 'nextAttemptAt' | 'createdAt'): Sql =>
+    anyLength(
+      attempts.map((one) => one[name]?.toISOString() ?? null),
+      sql`timestamptz`,
+    )
+  const deliveryIds = attempts.map(({ deliveryId }) => deliveryId)
   await db.run(sql`
     with health as (
       update webhooks set failing_since = case when failing_since is null then ${now}::timestamptz end
       where id in (
         select id from webhooks
-        where (id = any(${[...healthy]}::text[]) and failing_since is not null)
-          or (id = any(${[...failing]}::text[]) and failing_since is null)
+        where (id = any(${anyLength(healthy)}) and failing_since is not null)
+          or (id = any(${anyLength(failing)}) and failing_since is null)
         order by id for no key update skip locked)
       returning 1),
     given as materialized (
-      select * from unnest(${made('id')}::text[], ${made('webhookId')}::text[], ${made('deliveryId')}::text[],
-        ${made('attempt')}::integer[], ${made('isSuccess')}::boolean[], ${made('responseStatus')}::integer[],
-        ${made('responseBody')}::text[], ${made('durationMs')}::integer[], ${made('error')}::text[], ${times('nextAttemptAt')}::timestamptz[],
-        ${times('createdAt')}::timestamptz[], ${made('stepAfter')}::integer[])
+      select * from unnest(${made('id')}, ${made('webhookId')}, ${made('deliveryId')}, ${made('attempt', sql`integer`)}, ${made('isSuccess', sql`boolean`)},
+        ${made('responseStatus', sql`integer`)}, ${made('responseBody')}, ${made('durationMs', sql`integer`)}, ${made('error')},
+        ${times('nextAttemptAt')}, ${times('createdAt')}, ${made('stepAfter', sql`integer`)})
         as given (id, webhook_id, delivery_id, attempt, is_success, response_status, response_body, duration_ms, error,
           next_attempt_at, created_at, step)),
     made as (
@@ -298,7 +306,7 @@ export async function storeOutcomes(db: Queryable, { attempts, failing, healthy,
       from given join webhooks w on w.id = given.webhook_id),
     waiting as materialized (
       select id from webhook_deliveries
-      where ${idIn(sql`id`, made('deliveryId'))} and ended_at is null and (select count(*) from health) >= 0
+      where ${idIn(sql`id`, deliveryIds)} and ended_at is null and (select count(*) from health) >= 0
       order by id for no key update)
     update webhook_deliveries d set attempts = given.attempt, step = given.step, due_at = given.next_attempt_at,
       status = case when given.is_success then 'succeeded' when given.next_attempt_at is null then 'dead' else 'pending' end,
@@ -317,7 +325,7 @@ export async function listFailingSince(
     QueueRow,
     sql`
     select id as webhook_id from webhooks
-    where id = any(${[...webhookIds]}::text[]) and is_active and deleted_at is null and failing_since <= ${before}`,
+    where id = any(${anyLength(webhookIds)}) and is_active and deleted_at is null and failing_since <= ${before}`,
   )
   return rows.map(({ webhookId }) => webhookId)
 }
