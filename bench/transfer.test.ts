@@ -24,8 +24,8 @@ test('an upload is the form with the whole content in it, to the byte', async ()
 
 test('an upload whose connection is cut has status 0, and is not waited for', async () => {
   const port = await serve((request) => request.once('data', () => request.destroy()))
-  const answer = await upload({ port, method: 'POST', path: '/', headers: {} }, content, form)
-  expect(answer.status).toBe(0)
+  const response = await upload({ port, method: 'POST', path: '/', headers: {} }, content, form)
+  expect(response.status).toBe(0)
 })
 
 test('the sum of a content is that of its pieces', () => {

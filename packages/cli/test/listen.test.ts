@@ -60,7 +60,7 @@ test('what arrives is accepted by both official verifiers and by the client, wit
     expect(headers['x-service-signature']).toMatch(/^sha256=[0-9a-f]{64}$/)
   }
   expect(receiver.ids()).toEqual(ids)
-  expect(deliveries.map(({ eventId, ok, status: answer }) => [eventId, ok, answer])).toEqual(
+  expect(deliveries.map(({ eventId, ok, status: response }) => [eventId, ok, response])).toEqual(
     ids.map((id) => [id, true, 200]),
   )
 })

@@ -211,8 +211,8 @@ test('a viewer reads what waits and has no button to decide it', async () => {
   await open({}, async (page, { faults }) => {
     const { approvalId } = await demoData()
     await page.route(`${dev.baseUrl}/account`, async (route) => {
-      const answer = await route.fetch()
-      await route.fulfill({ response: answer, body: (await answer.text()).replaceAll('"owner"', '"viewer"') })
+      const response = await route.fetch()
+      await route.fulfill({ response: response, body: (await response.text()).replaceAll('"owner"', '"viewer"') })
     })
     await page.goto(`${dev.dashboardUrl}/test/approvals/${approvalId}`)
     await page.getByText('Owners and admins decide.').waitFor()

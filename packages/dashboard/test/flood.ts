@@ -25,14 +25,14 @@ export async function answerPayments(
   await page.route('**/payments/logs?*', async (route) => {
     const numbers = paymentsOf(readings)
     readings += 1
-    const answer = await route.fetch()
-    const [one] = (await answer.json()) as readonly Readonly<Record<string, unknown>>[]
+    const response = await route.fetch()
+    const [one] = (await response.json()) as readonly Readonly<Record<string, unknown>>[]
     if (one === undefined) throw new Error('the list of payments is empty')
     const json = numbers.map((number) => {
       const paymentId = floodedPaymentId(number)
       return { ...one, ...changed, paymentId, id: paymentId.replace('pay_', 'plog_') }
     })
-    await route.fulfill({ response: answer, json })
+    await route.fulfill({ response: response, json })
   })
 }
 

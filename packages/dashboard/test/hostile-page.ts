@@ -53,9 +53,9 @@ async function attackWithScripts({ service, dashboard, organisationId }: Target)
   const own = { 'x-service-organisation': organisationId, 'x-service-environment': 'test' }
   const attempt = async (name: string, init: RequestInit, path: string): Promise<void> => {
     try {
-      const answer = await fetch(service + path, { credentials: 'include', ...init })
-      const body = await answer.text()
-      if (body !== '' || answer.status > 0) read.push(`${name}: ${answer.status} ${body}`)
+      const response = await fetch(service + path, { credentials: 'include', ...init })
+      const body = await response.text()
+      if (body !== '' || response.status > 0) read.push(`${name}: ${response.status} ${body}`)
     } catch {
       // The browser kept the answer from the page.
     }

@@ -279,10 +279,10 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
       })
       expect(requested).toEqual(['/healthz'])
       const key = String(await page.getByRole('status').locator('code').first().textContent()).trim()
-      const answer = await fetch(`${dev().baseUrl}/organisations/current`, {
+      const response = await fetch(`${dev().baseUrl}/organisations/current`, {
         headers: { authorization: `Bearer ${key}` },
       })
-      expect(await answer.json()).toMatchObject({ name: 'Next one', plan: 'hobby' })
+      expect(await response.json()).toMatchObject({ name: 'Next one', plan: 'hobby' })
       await page.getByRole('button', { name: 'Open the organisation' }).click()
       await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
       await page.goto(`${dev().dashboardUrl}/test/settings`)
@@ -322,9 +322,9 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
       await dialog.getByRole('button', { name: 'Verify' }).click()
       await dialog.getByText(/records verified, from the first to the newest/).waitFor()
       await page.route('**/organisations/current/audit-log?*', async (route) => {
-        const answer = await route.fetch()
-        const body = (await answer.text()).replace('"organisations.create"', '"organisations.update"')
-        await route.fulfill({ response: answer, body })
+        const response = await route.fetch()
+        const body = (await response.text()).replace('"organisations.create"', '"organisations.update"')
+        await route.fulfill({ response: response, body })
       })
       await dialog.getByRole('button', { name: 'Verify' }).click()
       await dialog.getByText('Record 1 was changed').waitFor()

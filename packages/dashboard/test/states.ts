@@ -26,26 +26,26 @@ function refuse(path: RegExp, status: number, code: string, detail: string) {
   const requestId = 'req_01h455vb4pex5vsknk084sn02q'
   const type = `https://pay.example.com/problems/${code}`
   const body = JSON.stringify({ type, title: code, status, detail, instance: '/', requestId })
-  const answer = (route: Route) =>
+  const response = (route: Route) =>
     path.test(new URL(route.request().url()).pathname) && route.request().resourceType() === 'fetch'
       ? route.fulfill({ status, body, headers: { 'content-type': problemType, 'x-request-id': requestId } })
       : route.fallback()
   return async (page: Page): Promise<void> => {
-    await page.route('**/*', answer)
+    await page.route('**/*', response)
   }
 }
 
 /** Shows the account as it is while the operator has suspended its organisations. */
 async function suspended(page: Page): Promise<void> {
   await page.route('**/account', async (route) => {
-    const answer = await route.fetch()
-    const account = await answer.json()
+    const response = await route.fetch()
+    const account = await response.json()
     const suspension = {
       suspendedAt: '2026-11-27T09:30:00.000Z',
       suspensionReason: 'The identity check of the owner failed. Write to support@pay.example.com with case 4711.',
     }
     const organisations = account.organisations.map((one: object) => ({ ...one, ...suspension }))
-    await route.fulfill({ response: answer, json: { ...account, organisations } })
+    await route.fulfill({ response: response, json: { ...account, organisations } })
   })
 }
 
@@ -55,11 +55,11 @@ const requesterGone =
 /** Shows the balances of a wallet from which a transfer is under way, with deposits in screening and frozen. */
 export async function partlySpendable(page: Page): Promise<void> {
   await page.route('**/balances?spendable=true', async (route) => {
-    const answer = await route.fetch()
-    const balances: Record<string, unknown>[] = await answer.json()
+    const response = await route.fetch()
+    const balances: Record<string, unknown>[] = await response.json()
     const parts = { available: '203.5', reserved: '50.25', unscreened: '15', frozen: '5', notFinal: '0' }
     const json = balances.map((one) => (one.tokenSymbol === 'USDC' ? { ...one, parts } : one))
-    await route.fulfill({ response: answer, json })
+    await route.fulfill({ response: response, json })
   })
 }
 
@@ -91,8 +91,8 @@ async function heldInMany(page: Page): Promise<void> {
 export async function settledWithOthers(page: Page): Promise<void> {
   await page.route(/\/payments\/pay_\w+$/, async (route) => {
     if (route.request().resourceType() !== 'fetch') return route.fallback()
-    const answer = await route.fetch()
-    await route.fulfill({ response: answer, json: { ...(await answer.json()), batchPayments: 39 } })
+    const response = await route.fetch()
+    await route.fulfill({ response: response, json: { ...(await response.json()), batchPayments: 39 } })
   })
 }
 

@@ -31,10 +31,10 @@ test('a late node answers, but only after its delay', async () => {
 test('a silent node never answers, and stopping the proxy does not wait for it', async () => {
   const silent = await startFaultProxy(chain.rpcUrl)
   silent.set('hang')
-  const answer = fetch(silent.url, { method: 'POST', body: call('eth_chainId') })
+  const response = fetch(silent.url, { method: 'POST', body: call('eth_chainId') })
   await expect.poll(() => silent.methods).toEqual(['eth_chainId'])
   await silent.stop()
-  await expect(answer).rejects.toThrow()
+  await expect(response).rejects.toThrow()
 })
 
 test('a dead node closes the connection, and one that loses the answer has done the work', async () => {

@@ -26,7 +26,7 @@ describe.each(frameworks)('behind our %s middleware', (_name, openShop) => {
     const shop = await openShop({ apiKey: org.testKey, baseUrl: world.base, walletId: wallet.id, challengeBatch })
     try {
       const requested = await Promise.all(Array.from({ length: callers }, () => fetch(`${shop.url}/report`)))
-      const offers = requested.flatMap((answer) => Challenge.fromResponseList(answer))
+      const offers = requested.flatMap((response) => Challenge.fromResponseList(response))
 
       expect(offers).toHaveLength(callers)
       expect(new Set(offers.map(({ id }) => id)).size).toBe(callers)

@@ -162,9 +162,9 @@ test('while the chain has not confirmed, the official server requests again and 
   cleanUps.push(shop.stop, () => rpc(chain.rpcUrl, 'evm_setAutomine', [true]))
   const headers = await paymentFor(`${shop.url}/report`, account)
   await rpc(chain.rpcUrl, 'evm_setAutomine', [false])
-  const answer = await fetch(`${shop.url}/report`, { headers })
+  const response = await fetch(`${shop.url}/report`, { headers })
 
-  expect([answer.status, reported, shop.served]).toEqual([200, ['settlement_pending', undefined], ['/report']])
+  expect([response.status, reported, shop.served]).toEqual([200, ['settlement_pending', undefined], ['/report']])
   expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(rawPrice)
   expect(await logsOf(wallet.id)).toMatchObject([{ status: 'settled' }])
 })
@@ -230,8 +230,8 @@ test('the payer’s idempotency id of a payment is kept: the same payment under 
 
   const other = await paymentFor(url, account, name)
   expect((await fetch(url, { headers: other })).ok).toBe(false)
-  const answer = await world.call(org.testKey, 'POST', '/facilitator/verify', bodyOf(other))
-  expect([answer.status, codeOf(answer)]).toEqual([409, 'payment-identifier-conflict'])
+  const response = await world.call(org.testKey, 'POST', '/facilitator/verify', bodyOf(other))
+  expect([response.status, codeOf(response)]).toEqual([409, 'payment-identifier-conflict'])
   expect(shop.served).toEqual(['/report'])
   expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(rawPrice)
 })

@@ -115,8 +115,8 @@ test.each(['pull', 'push'] as const)('the official client pays by %s, once', asy
   const { wallet, challenge, verify } = await aRoute(plain)
   const agent = await anAgent(mode, 'fees')
   const credential = await agent.pay(await challenge())
-  const answer = await verify(credential)
-  expect(answer.body).toMatchObject({
+  const response = await verify(credential)
+  expect(response.body).toMatchObject({
     valid: true,
     method: 'tempo',
     payer: agent.account.address,
@@ -131,8 +131,8 @@ test('the official client pays exactly the price of a sponsored challenge', asyn
   const agent = await anAgent('pull', 'price')
   const header = await challenge()
   expect(decodeMppJson(parseChallenges(header)[0]?.request ?? '')).toMatchObject({ methodDetails: { feePayer: true } })
-  const answer = await verify(await agent.pay(header))
-  expect([answer.status, answer.body.settlementPending]).toEqual([200, false])
+  const response = await verify(await agent.pay(header))
+  expect([response.status, response.body.settlementPending]).toEqual([200, false])
   expect(await tokenBalance(chain, 'pathUSD', wallet.address)).toBe(price)
   expect(await tokenBalance(chain, 'pathUSD', agent.account.address)).toBe(0n)
 })
@@ -145,8 +145,8 @@ test.each([
   async (_, of, method) => {
     const { wallet, challenge, verify } = await aRoute(of())
     const agent = await aBrowserAgent()
-    const answer = await verify(await agent.pay(await challenge()))
-    expect([answer.status, answer.body.payer, answer.body.settlementPending]).toEqual([
+    const response = await verify(await agent.pay(await challenge()))
+    expect([response.status, response.body.payer, response.body.settlementPending]).toEqual([
       200,
       agent.account.address,
       false,
@@ -167,8 +167,8 @@ test('a wallet that pushes to a sponsored challenge, whatever modes the challeng
   const pushed = await agent.pay(formatChallenge({ ...offer, request }))
   expect(agent.methods).toContain('eth_sendTransaction')
   const credential = swapChallenge(pushed, header)
-  const answer = await verify(credential)
-  expect([answer.status, answer.body.settlementPending]).toEqual([200, false])
+  const response = await verify(credential)
+  expect([response.status, response.body.settlementPending]).toEqual([200, false])
   expect(await tokenBalance(chain, 'pathUSD', wallet.address)).toBe(price)
   expect(codeOf(await verify(credential))).toBe('duplicate-payment')
 })
@@ -192,8 +192,8 @@ test('what an official client pushed for one challenge pays for no other challen
   const [first, second] = [await challenge(), await challenge()]
   const paid = await agent.pay(first)
   const stolen = swapChallenge(paid, second)
-  const answer = await verify(stolen)
-  expect([answer.status, answer.body.reason]).toEqual([402, 'verification-failed'])
+  const response = await verify(stolen)
+  expect([response.status, response.body.reason]).toEqual([402, 'verification-failed'])
   expect((await verify(paid)).status).toBe(200)
   expect(codeOf(await verify(stolen))).toBe('duplicate-payment')
 })

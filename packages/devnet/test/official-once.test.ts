@@ -160,7 +160,7 @@ test('one signature shown at once to shops and facilitators of two organisations
       const [facilitator, other] = [facilitatorOf(world.base, key), facilitatorOf(otherBase, key)]
       const verified = facilitator.verify(verifyFirst)
       return [
-        verified.then((answer) => (answer.body.isValid ? other.settle(verifyFirst) : answer)),
+        verified.then((response) => (response.body.isValid ? other.settle(verifyFirst) : response)),
         other.settle(settleFirst),
       ]
     })

@@ -74,8 +74,8 @@ async function verified(scheme: Scheme, payer: Permit2Payer, amount = '10000') {
   const payTo = merchant()
   const requirements = requested(scheme, payTo, amount)
   const payload = await payer.sign(requirements)
-  const answer = await ask('verify', payload, requirements)
-  expect([answer.status, answer.body]).toEqual([200, { isValid: true, payer: payer.address }])
+  const response = await ask('verify', payload, requirements)
+  expect([response.status, response.body]).toEqual([200, { isValid: true, payer: payer.address }])
   const settle = (change: Partial<PaymentRequirements> = {}, base = world.base) =>
     ask('settle', payload, { ...requirements, ...change }, { base })
   return { payTo, requirements, payload, settle }
@@ -361,8 +361,8 @@ test('a failing node is a problem, not an invalid payment, and nothing is record
   const requirements = requested('exact', merchant())
   const payload = await payer.sign(requirements)
   const { base } = await world.another({ rpcUrls: { 'base-sepolia': ['http://127.0.0.1:9'] } })
-  const answer = await ask('verify', payload, requirements, { base })
-  expect([answer.status, String(answer.body.type)]).toEqual([503, expect.stringContaining('chain-unavailable')])
+  const response = await ask('verify', payload, requirements, { base })
+  expect([response.status, String(response.body.type)]).toEqual([503, expect.stringContaining('chain-unavailable')])
   expect((await ask('verify', payload, requirements)).body.isValid).toBe(true)
 })
 

@@ -23,7 +23,7 @@ export interface OfficialShopAccount {
   readonly apiKey: string
   readonly payTo: string
   /** Runs with each settle response of the facilitator, before the server reads it. */
-  readonly onSettled?: (answer: SettleResponse) => Promise<void>
+  readonly onSettled?: (response: SettleResponse) => Promise<void>
 }
 
 const network = 'eip155:84532'
@@ -37,9 +37,9 @@ export function facilitatorClient(till: Omit<OfficialShopAccount, 'payTo'>): HTT
   if (onSettled === undefined) return client
   const settle = client.settle.bind(client)
   client.settle = async (payment, requirements) => {
-    const answer = await settle(payment, requirements)
-    await onSettled(answer)
-    return answer
+    const response = await settle(payment, requirements)
+    await onSettled(response)
+    return response
   }
   return client
 }

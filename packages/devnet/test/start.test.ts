@@ -113,8 +113,8 @@ async function bridges(dev: DevRecord): Promise<void> {
   const call = async (method: string, path: string, body?: unknown) => {
     const headers = { authorization: `Bearer ${dev.apiKey}`, 'content-type': 'application/json' }
     const sent = body === undefined ? {} : { body: JSON.stringify(body) }
-    const answer = await fetch(`${dev.baseUrl}/wallet-infra/${path}`, { method, headers, ...sent })
-    return z.looseObject({ id: z.string() }).parse(await answer.json())
+    const response = await fetch(`${dev.baseUrl}/wallet-infra/${path}`, { method, headers, ...sent })
+    return z.looseObject({ id: z.string() }).parse(await response.json())
   }
   const master = await call('POST', 'master-wallets', { chain: 'base', supportedTokens: ['USDC'] })
   const { address } = z.object({ address: z.templateLiteral(['0x', z.string()]) }).parse(master)
@@ -261,8 +261,8 @@ async function payAsPrinted(started: DevChild): Promise<Record<string, unknown>>
     value,
   ])
   const body = /-d '([^']+)'/.exec(printed)?.[1] ?? ''
-  const answer = await fetch(url, { method: 'POST', headers, body })
-  return { ...(await answer.json()) }
+  const response = await fetch(url, { method: 'POST', headers, body })
+  return { ...(await response.json()) }
 }
 
 /** Listens on a port until the test is over. */

@@ -56,7 +56,7 @@ export function openKeys(now: () => number, fresh: () => string): (of: KeyOwner)
       forget(call)
     }
   }
-  const hasPlace = ({ name, shareOwner }: KeyOwner): boolean => {
+  const hasCapacity = ({ name, shareOwner }: KeyOwner): boolean => {
     const own = counts.get(shareOwner) ?? 0
     return (counts.get(name) ?? 0) < ofKeyMax && own < (openMax - (opened.size - own)) / 2
   }
@@ -66,7 +66,7 @@ export function openKeys(now: () => number, fresh: () => string): (of: KeyOwner)
       const call = callOf(of, tool, args)
       const known = opened.get(call)
       if (known !== undefined) return known.key
-      if (!hasPlace(of)) return undefined
+      if (!hasCapacity(of)) return undefined
       const key = fresh()
       opened.set(call, { key, at: now(), of })
       count(of.name, 1)

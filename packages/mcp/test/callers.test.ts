@@ -90,14 +90,14 @@ test('a known key is checked again after a minute: a revoked one is refused then
 })
 
 /** Sends the head of a request whose body does not come. */
-function openRequest(port: number, key: string): { readonly answer: () => string } {
+function openRequest(port: number, key: string): { readonly response: () => string } {
   const socket = connect(port, '127.0.0.1')
-  let answer = ''
-  socket.on('data', (chunk) => (answer += chunk)).on('error', () => undefined)
+  let response = ''
+  socket.on('data', (chunk) => (response += chunk)).on('error', () => undefined)
   onTestFinished(() => void socket.destroy())
   const head = `POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\n`
   socket.write(`${head}content-type: application/json\r\ncontent-length: 10\r\n\r\n`)
-  return { answer: () => answer }
+  return { response: () => response }
 }
 
 test('the keys of one organisation have at most half of the requests at once, and another organisation has its own', async () => {
@@ -109,7 +109,7 @@ test('the keys of one organisation have at most half of the requests at once, an
   const server = mcpHttpServer(options, { hosts: [], now: () => (now += 20) })
   const { port } = await listening(server)
   const sent = keys.flatMap((key) => Array.from({ length: 32 }, () => openRequest(port, key)))
-  const refused = () => sent.filter(({ answer }) => answer().startsWith('HTTP/1.1 429')).length
+  const refused = () => sent.filter(({ response }) => response().startsWith('HTTP/1.1 429')).length
   await expect.poll(refused, { timeout: 10_000 }).toBe(15 * 32 - 448)
   const others = Array.from({ length: 32 }, () => openRequest(port, other))
   const [request] = await once(server, 'request')
@@ -118,5 +118,5 @@ test('the keys of one organisation have at most half of the requests at once, an
   openRequest(port, keyOf(0))
   server.once('request', () => resolve())
   await turned
-  expect(others.map(({ answer }) => answer()).join('')).toBe('')
+  expect(others.map(({ response }) => response()).join('')).toBe('')
 })

@@ -30,9 +30,9 @@ async function served(serverOf: HandlerOptions['serverOf']): Promise<string> {
   const authorization = `Bearer ${composeApiKey('test', new Uint8Array(32))}`
   const proxy = createServer((req, res) => {
     const { url: target, method, headers } = req
-    const sent = request({ port, path: target, method, headers: { ...headers, authorization } }, (answer) => {
-      res.writeHead(answer.statusCode ?? 500, answer.headers)
-      answer.pipe(res)
+    const sent = request({ port, path: target, method, headers: { ...headers, authorization } }, (response) => {
+      res.writeHead(response.statusCode ?? 500, response.headers)
+      response.pipe(res)
     })
     req.pipe(sent)
   })

@@ -37,7 +37,7 @@ async function aServer({ baseUrl = stage.world.base, hosts = [] as readonly stri
 
 /** The service, except that nothing it creates is answered before `answer` is called. */
 async function aLateService() {
-  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  const { promise: answered, resolve: response } = Promise.withResolvers<void>()
   const proxy = createServer((req, res) => {
     const { url: path, method, headers } = req
     const sent = request(stage.world.base + path, { method, headers, agent: false }, async (from) => {
@@ -47,7 +47,7 @@ async function aLateService() {
     })
     req.pipe(sent.on('error', () => res.destroy()))
   })
-  return { baseUrl: `http://127.0.0.1:${(await listening(proxy)).port}`, answer }
+  return { baseUrl: `http://127.0.0.1:${(await listening(proxy)).port}`, response }
 }
 
 setFlagsFromString('--expose-gc')
@@ -213,7 +213,7 @@ test('a key has at most 32 requests at once', async () => {
 })
 
 test.each(revisions)('a transfer that a client gives up and sends again is one, in revision %s', async (revision) => {
-  const { baseUrl, answer } = await aLateService()
+  const { baseUrl, response } = await aLateService()
   const { url } = await aServer({ baseUrl })
   const { call } = await anHttpAgent(url, stage.key, revision)
   const master = await aMaster(stage)
@@ -226,7 +226,7 @@ test.each(revisions)('a transfer that a client gives up and sends again is one, 
   await expect(given).rejects.toThrow()
   // The server reads that the call is canceled. Then the call ends there, after its client has gone.
   await delay(2_000)
-  answer()
+  response()
   await delay(2_000)
   const again = await call('transfers_create', body)
   expect([again.isError, again.structured.fromWalletId]).toEqual([false, master.id])
@@ -234,7 +234,7 @@ test.each(revisions)('a transfer that a client gives up and sends again is one, 
 })
 
 test('a transfer whose connection breaks before the result is one when it is sent again', async () => {
-  const { baseUrl, answer } = await aLateService()
+  const { baseUrl, response } = await aLateService()
   const { url } = await aServer({ baseUrl })
   const master = await aMaster(stage)
   const body = bodyFrom(master)
@@ -255,7 +255,7 @@ test('a transfer whose connection breaks before the result is one when it is sen
   leaving.abort()
   await expect(read).rejects.toThrow()
   await delay(2_000)
-  answer()
+  response()
   await delay(2_000)
   const { call } = await anHttpAgent(url, stage.key, '2025-11-25')
   expect((await call('transfers_create', body)).isError).toBe(false)

@@ -78,10 +78,10 @@ test.each([
   ['somebody on the way refused', { status: 404, text: '<html>' }],
 ])(
   'a transfer whose first answer was lost keeps its key, when the second attempt is answered: %s',
-  async (_, answer) => {
+  async (_, response) => {
     const { call } = await agent()
     fake.seen.length = 0
-    fake.script('/wallet-infra/transfer', 'reset', answer)
+    fake.script('/wallet-infra/transfer', 'reset', response)
     const lost = await call('transfers_create', body)
     expect(lost).toMatchObject({ isError: true, read: { advice: expect.stringContaining('may or may not') } })
     fake.script('/wallet-infra/transfer', { status: 201, body: sent })

@@ -59,10 +59,10 @@ test('organisations that share limits send at most one rate of messages, another
   const { state, post } = await aServer()
   const statuses: number[] = []
   const send = async (key: string | undefined, message: unknown = ping) => {
-    const answer = await post(key, message)
-    await answer.arrayBuffer()
-    statuses.push(answer.status)
-    return answer
+    const response = await post(key, message)
+    await response.arrayBuffer()
+    statuses.push(response.status)
+    return response
   }
   for (let sent = 0; sent < 300; sent += 1) await send(keys[sent % 2])
   expect(new Set(statuses)).toEqual(new Set([200]))
@@ -91,8 +91,8 @@ test('a refusal of many arguments with long names names the first twenty, and th
     Object.entries(membersOf(100)).map(([name, value]) => [name + 'x'.repeat(5_000), value]),
   )
   for (const args of [membersOf(50_000), long]) {
-    const answer = await post(keys[0], callOf('vaults_list', args))
-    const text = await answer.text()
+    const response = await post(keys[0], callOf('vaults_list', args))
+    const text = await response.text()
     expect(text.length).toBeLessThan(8_192)
     expect(text.match(/is not an argument/g)).toHaveLength(20)
   }

@@ -105,8 +105,8 @@ async function connected(
   if (revision !== undefined) expect(client.getNegotiatedProtocolVersion()).toBe(revision)
   await client.listTools()
   const call: Agent['call'] = async (name, given = {}, signal) => {
-    const answer = await client.callTool({ name, arguments: given }, signal === undefined ? {} : { signal })
-    const { isError = false, content, structuredContent = {} } = CallResult.parse(answer)
+    const response = await client.callTool({ name, arguments: given }, signal === undefined ? {} : { signal })
+    const { isError = false, content, structuredContent = {} } = CallResult.parse(response)
     return {
       isError,
       structured: structuredContent,

@@ -11,7 +11,7 @@ function aPurser(lifeMs = hour) {
   const batches: number[] = []
   const gate = Promise.withResolvers<void>()
   let open: Promise<void> = Promise.resolve()
-  const answer = async (_input: unknown, init?: RequestInit): Promise<Response> => {
+  const response = async (_input: unknown, init?: RequestInit): Promise<Response> => {
     const { count = 1 }: { count?: number } = JSON.parse(String(init?.body))
     batches.push(count)
     await open
@@ -20,7 +20,7 @@ function aPurser(lifeMs = hour) {
     return Response.json({ x402: null, x402V1: null, mpp, expiresAt })
   }
   return {
-    purser: createPurser({ apiKey: `svc_test_sk_${'a'.repeat(49)}`, baseUrl: 'http://purser.test', fetch: answer }),
+    purser: createPurser({ apiKey: `svc_test_sk_${'a'.repeat(49)}`, baseUrl: 'http://purser.test', fetch: response }),
     batches,
     hold: () => {
       open = gate.promise
@@ -77,13 +77,13 @@ test('a provider whose clock is far off still sells: a challenge that came this 
 
 test('an error of Purser reaches the waiting payer, and the next payer requests anew', async () => {
   let calls = 0
-  const answer = async (): Promise<Response> => {
+  const response = async (): Promise<Response> => {
     calls += 1
     if (calls === 1) return Response.json({ title: 'no', status: 422 }, { status: 422 })
     const expiresAt = new Date(Date.now() + hour).toISOString()
     return Response.json({ x402: null, x402V1: null, mpp: ['Payment id="1"', 'Payment id="2"'], expiresAt })
   }
-  const options = { apiKey: `svc_test_sk_${'a'.repeat(49)}`, baseUrl: 'http://purser.test', fetch: answer }
+  const options = { apiKey: `svc_test_sk_${'a'.repeat(49)}`, baseUrl: 'http://purser.test', fetch: response }
   const take = challengesAhead(createPurser(options), 2)
   await expect(take(requested)).rejects.toThrow()
   expect((await take(requested)).mpp).toBe('Payment id="2"')

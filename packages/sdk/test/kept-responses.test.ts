@@ -16,9 +16,9 @@ function stage(bytesMax = 1_000_000) {
 }
 
 function taken(answers: ReturnType<typeof stage>['kept'], key: string) {
-  const answer = answers.take(key)
-  if (answer === undefined || answer === 'busy') throw new Error(`${key} is ${answer ?? 'gone'}`)
-  return answer
+  const response = answers.take(key)
+  if (response === undefined || response === 'busy') throw new Error(`${key} is ${response ?? 'gone'}`)
+  return response
 }
 
 test('an answer that a request is about to serve is not given up, for its time or for others’ bytes', () => {

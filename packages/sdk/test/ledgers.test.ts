@@ -128,8 +128,8 @@ describe.each(kinds)('the %s ledger', (_kind, budgetOf) => {
     expect(answers.filter(({ ok }) => ok)).toHaveLength(1)
     const winner = `id-${answers.findIndex(({ ok }) => ok)}`
     const refused = answers.filter(({ ok }) => !ok)
-    for (const answer of refused) {
-      expect(answer).toMatchObject({ earlier: { id: winner, purchase: 'report', state: 'reserved' } })
+    for (const response of refused) {
+      expect(response).toMatchObject({ earlier: { id: winner, purchase: 'report', state: 'reserved' } })
     }
     expect(await other.reserve(requestOf('other', { payment: { amountUsd: '0.9' } }))).toEqual({ ok: true })
     const full = await other.reserve(requestOf('late', { purchase: 'report', payment: { amountUsd: '5' } }))
@@ -288,8 +288,8 @@ describe('a database', () => {
     const [one, other] = [nameOf('b'), nameOf('b')].map((budget) => postgresLedger({ database: pool, budget }))
     await one?.reserve(requestOf(nameOf('x'), { purchase: 'report', payment: { amountUsd: '1' } }))
     expect(await other?.find('report')).toBeUndefined()
-    const answer = await other?.reserve(requestOf(nameOf('x'), { purchase: 'report', payment: { amountUsd: '1' } }))
-    expect(answer).toEqual({ ok: true })
+    const response = await other?.reserve(requestOf(nameOf('x'), { purchase: 'report', payment: { amountUsd: '1' } }))
+    expect(response).toEqual({ ok: true })
   })
 })
 

@@ -42,8 +42,8 @@ describe.each(frameworks)('%s', (name, openShop) => {
     const signed = { 'X-Service-Redemption': 'none', 'X-Service-Session-Id': 'none' }
     for (const method of ['PUT', 'PATCH', 'DELETE', 'POST']) {
       const headers = { ...v2(), ...json, ...signed }
-      const answer = await app(`${at.shop.url}/slow`, { method, headers, body: '{}' })
-      expect([method, answer.status]).toEqual([method, 200])
+      const response = await app(`${at.shop.url}/slow`, { method, headers, body: '{}' })
+      expect([method, response.status]).toEqual([method, 200])
     }
     await expect(app(`${at.shop.url}/paid`, { headers: { 'X-Else': '1' } })).rejects.toThrow('x-else is not allowed')
   })
@@ -72,9 +72,9 @@ describe.each(frameworks)('%s', (name, openShop) => {
       ['/huge', 500],
     ] as const
     for (const [path, status] of unsold) {
-      const answer = await app(at.shop.url + path, { headers: v2() })
-      expect([path, answer.status]).toEqual([path, status])
-      expect(varyOf(answer.raw), path).toContain('origin')
+      const response = await app(at.shop.url + path, { headers: v2() })
+      expect([path, response.status]).toEqual([path, status])
+      expect(varyOf(response.raw), path).toContain('origin')
     }
     expect(at.fake.calls('/settle')).toHaveLength(0)
   })

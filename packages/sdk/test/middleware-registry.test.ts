@@ -68,8 +68,8 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     await at.open(on)
     at.fake.script(end, doing)
     for (let call = 0; call < 3; call++) {
-      const answer = await at.buy(v2())
-      expect([answer.status, await answer.json()]).toEqual([200, { secret: 'the goods' }])
+      const response = await at.buy(v2())
+      expect([response.status, await response.json()]).toEqual([200, { secret: 'the goods' }])
     }
     // Nobody has waited for it: it would have given up by now, and reported it.
     if (doing === 'hang') expect(at.shop.faults).toEqual([])

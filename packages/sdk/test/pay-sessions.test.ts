@@ -23,10 +23,14 @@ interface Rules {
   /** The wallet that a path sells for, and whether it takes sessions. */
   readonly route?: (path: string) => { readonly payTo: string; readonly takesSessions: boolean }
   readonly isGood?: (session: string) => boolean
-  readonly answer?: (url: URL, session: string | null) => Response | undefined
+  readonly response?: (url: URL, session: string | null) => Response | undefined
 }
 
-function aSeller({ route = () => ({ payTo, takesSessions: true }), isGood = () => true, answer }: Rules = {}): Seller {
+function aSeller({
+  route = () => ({ payTo, takesSessions: true }),
+  isGood = () => true,
+  response,
+}: Rules = {}): Seller {
   const requested: Requested[] = []
   let sold = 0
   const fetch: typeof globalThis.fetch = async (input, init) => {
@@ -38,7 +42,7 @@ function aSeller({ route = () => ({ payTo, takesSessions: true }), isGood = () =
     if (isPaid)
       return new Response('goods', takesSessions ? { headers: { [sessionHeader]: `${wallet}-${++sold}` } } : {})
     const isLetIn = takesSessions && session?.startsWith(wallet) === true && isGood(session)
-    if (isLetIn || url.pathname === '/free') return answer?.(url, session) ?? new Response('goods')
+    if (isLetIn || url.pathname === '/free') return response?.(url, session) ?? new Response('goods')
     return new Response('{}', { status: 402, headers: asks(offer(10_000n, { payTo: wallet })) })
   }
   return { fetch, requested, payments: () => requested.filter(({ isPaid }) => isPaid).length }
@@ -95,7 +99,7 @@ test.each(['https://seller.test:8443/a', 'http://seller.test/a', 'https://other.
 
 test('a call with a session follows no redirect, so that the session stays where it was paid for', async () => {
   const elsewhere = new Response(null, { status: 302, headers: { location: 'https://evil.test/' } })
-  const seller = aSeller({ answer: ({ pathname }) => (pathname === '/moved' ? elsewhere : undefined) })
+  const seller = aSeller({ response: ({ pathname }) => (pathname === '/moved' ? elsewhere : undefined) })
   const paying = aFetch(seller)
   await paying('https://seller.test/a')
   const moved = await paying('https://seller.test/moved')

@@ -83,14 +83,14 @@ export function seller(
   paid: (url: URL) => Response | Promise<Response> = () => new Response('goods'),
 ): typeof globalThis.fetch & { readonly paid: string[] } {
   const credentials: string[] = []
-  const answer: typeof globalThis.fetch = async (input, init) => {
+  const response: typeof globalThis.fetch = async (input, init) => {
     const request = new Request(input, init)
     const credential = request.headers.get('payment-signature') ?? request.headers.get('authorization')
     if (credential === null) return new Response('{}', { status: 402, headers: unpaid(new URL(request.url)) })
     credentials.push(credential)
     return paid(new URL(request.url))
   }
-  return Object.assign(answer, { paid: credentials })
+  return Object.assign(response, { paid: credentials })
 }
 
 /** A real HTTP server for one test. */

@@ -298,8 +298,8 @@ test('the published programs set up an empty database, make a key, serve it and 
   const ended = once(service, 'exit')
   try {
     const headers = { authorization: `Bearer ${JSON.parse(made.stdout).apiKeys[0].key}` }
-    const answer = await fetch(`http://127.0.0.1:${await portOf(service)}/account`, { headers })
-    expect(await answer.json()).toMatchObject({ email: 'owner@shop.test' })
+    const response = await fetch(`http://127.0.0.1:${await portOf(service)}/account`, { headers })
+    expect(await response.json()).toMatchObject({ email: 'owner@shop.test' })
     service.kill('SIGTERM')
     expect(await ended).toEqual([0, null])
   } finally {

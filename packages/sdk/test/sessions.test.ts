@@ -21,12 +21,12 @@ function sessionUntil(expiresAt: string) {
 function aGate(...answers: Response[]) {
   const clock = { now: noon }
   const requested: unknown[] = []
-  const answer: typeof fetch = async (_input, init) => {
+  const response: typeof fetch = async (_input, init) => {
     requested.push(JSON.parse(String(init?.body)))
     const next = answers.length > 1 ? answers.shift() : answers[0]
     return next?.clone() ?? new Response(null, { status: 500 })
   }
-  const purser = createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: answer, maxRetries: 0 })
+  const purser = createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: response, maxRetries: 0 })
   return { gate: openGate(purser, { walletId: 'byw_1' }, () => clock.now), requested, clock }
 }
 
@@ -70,11 +70,11 @@ test('a negative or malformed response is not cached', async () => {
 
 test('Purser keeps no answer to a look at a session: none is kept for invented tokens', async () => {
   const keys: unknown[] = []
-  const answer: typeof fetch = async (_input, init) => {
+  const response: typeof fetch = async (_input, init) => {
     keys.push(new Headers(init?.headers).get('idempotency-key'))
     return no()
   }
-  const purser = createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: answer, maxRetries: 0 })
+  const purser = createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: response, maxRetries: 0 })
   const gate = openGate(purser, { walletId: 'byw_1' }, () => noon)
   for (const number of [1, 2]) expect(await gate.check(tokenNumber(number), host)).toBeUndefined()
   expect(keys).toEqual([null, null])
@@ -102,8 +102,8 @@ test('the session of a payment is opened once, and again only when that failed',
     Response.json({ ...sessionUntil(inAnHour), sessionToken: token }),
   ]
   let calls = 0
-  const answer: typeof fetch = async () => answers[calls++] ?? new Response(null, { status: 500 })
-  const purser = createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: answer, maxRetries: 0 })
+  const response: typeof fetch = async () => answers[calls++] ?? new Response(null, { status: 500 })
+  const purser = createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: response, maxRetries: 0 })
   const open = sessionOpener(purser, 'pay_1', 60)
   await expect(open()).rejects.toMatchObject({ status: 502 })
   const opened = await Promise.all([open(), open(), open()])

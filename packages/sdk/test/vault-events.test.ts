@@ -30,8 +30,8 @@ async function aStream(...answers: Answer[]) {
   const baseUrl = await serve((req, res) => {
     requested.push(req)
     const after = history.findIndex(({ eventId }) => eventId === req.headers['last-event-id'])
-    const answer = answers.length > 1 ? answers.shift() : answers[0]
-    answer?.(res, history.slice(after + 1))
+    const response = answers.length > 1 ? answers.shift() : answers[0]
+    response?.(res, history.slice(after + 1))
   })
   const { vaults } = createPurser({ apiKey, baseUrl, retry: { delayMsFirst: 1 } })
   return { requested, vaults }

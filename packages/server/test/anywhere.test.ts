@@ -37,9 +37,9 @@ function send(base: string, operation: Operation, changes: Requested = {}): Prom
 }
 
 /** Status and code of a problem, and why it is not declared, if it is not. */
-function reported(operation: Operation, answer: WireAnswer): readonly unknown[] {
-  const { type } = JSON.parse(answer.text)
-  return [answer.status, String(type).replace(/.*\//, ''), whyNotDeclared(operation, answer)]
+function reported(operation: Operation, response: WireAnswer): readonly unknown[] {
+  const { type } = JSON.parse(response.text)
+  return [response.status, String(type).replace(/.*\//, ''), whyNotDeclared(operation, response)]
 }
 
 test.each(withMethodOfBodies)(
@@ -72,11 +72,11 @@ test('every operation declares its rate limit error, with Retry-After', async ()
   const { base, server } = await world.another({ keyLimit: { perSecond: 0.001, burst: 1 } })
   await send(base, operations.find(({ id }) => id === 'account.get') ?? expect.unreachable(), {})
   for (const [, operation] of each) {
-    const answer = await send(base, operation)
-    expect(reported(operation, answer)).toEqual([429, 'rate-limit-exceeded', undefined])
-    expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
-    expect(answer.headers.get('ratelimit')).toMatch(/^"default";r=0;t=[1-9]\d*$/)
-    expect(answer.headers.get('ratelimit-policy')).toMatch(/^"default";q=1;w=\d+$/)
+    const response = await send(base, operation)
+    expect(reported(operation, response)).toEqual([429, 'rate-limit-exceeded', undefined])
+    expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+    expect(response.headers.get('ratelimit')).toMatch(/^"default";r=0;t=[1-9]\d*$/)
+    expect(response.headers.get('ratelimit-policy')).toMatch(/^"default";q=1;w=\d+$/)
   }
   await server.stop()
 })
@@ -86,9 +86,9 @@ test('every operation declares the error for an unreachable database, with Retry
   const { base, server } = await world.another({ databaseUrl: way.url, role: 'api' })
   way.close()
   for (const [, operation] of each) {
-    const answer = await send(base, operation)
-    expect(reported(operation, answer)).toEqual([503, 'service-unavailable', undefined])
-    expect(answer.headers.get('retry-after')).toBe('1')
+    const response = await send(base, operation)
+    expect(reported(operation, response)).toEqual([503, 'service-unavailable', undefined])
+    expect(response.headers.get('retry-after')).toBe('1')
   }
   await server.stop()
 })

@@ -35,7 +35,7 @@ afterAll(() => world?.stop())
 const nameOf = (month: Date): string => `payments_from_${utcMonthOf(month).replace('-', '_')}`
 const get = (path: string, key = org.testKey): Promise<Answer> => world.call(key, 'GET', path)
 const post = (path: string, body: object): Promise<Answer> => world.call(org.testKey, 'POST', path, body)
-const shown = (answer: Answer): [number, string] => [answer.status, codeOf(answer)]
+const shown = (response: Answer): [number, string] => [response.status, codeOf(response)]
 
 function admin(settings: Readonly<Record<string, string>>, ...args: readonly string[]) {
   const place = world.config.files

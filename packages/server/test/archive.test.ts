@@ -120,8 +120,8 @@ test('months are archived: their rows are in Parquet files, and an id is 410 for
   expect((await listPartitions(db, { table: 'events' }))[0]?.name).toBe(nameIn('events', third))
 
   for (const id of ids.filter((_, at) => at % 2 === 0)) {
-    const answer = await world.call(org.testKey, 'GET', `/events/${id}`)
-    expect([answer.status, codeOf(answer)]).toEqual([410, 'archived'])
+    const response = await world.call(org.testKey, 'GET', `/events/${id}`)
+    expect([response.status, codeOf(response)]).toEqual([410, 'archived'])
     expect(codeOf(await world.call(org.testKey, 'POST', `/events/${id}/resend`, {}))).toBe('archived')
     for (const key of [other.testKey, org.liveKey]) {
       const hidden = await world.call(key, 'GET', `/events/${id}`)

@@ -92,7 +92,7 @@ export async function aBridge(): Promise<BridgeDouble> {
     },
     ...changes,
   })
-  const answer = (requested: PartnerRequest): PartnerResponse => {
+  const response = (requested: PartnerRequest): PartnerResponse => {
     const { method, path, headers } = requested
     const other = now.instead(requested)
     if (other !== undefined) return other
@@ -118,7 +118,7 @@ export async function aBridge(): Promise<BridgeDouble> {
     const found = transfers.find(({ id }) => path === `/transfers/${id}`)
     return found === undefined ? { status: 404, json: { code: 'not_found' } } : { json: shown(found) }
   }
-  const double = await aPartner(answer)
+  const double = await aPartner(response)
   return Object.assign(now, double, {
     webhookPublicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
     transfers,

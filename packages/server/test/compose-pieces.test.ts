@@ -79,8 +79,8 @@ test.skipIf(debianPrograms === undefined || !existsSync(pooler))(
     const { start, testKey, wallet } = await aDeployment({ databaseUrl: url, chain, env })
     const service = await start()
     const ready = async () => {
-      const answer = await fetch(`${service.base}/readyz`)
-      return { status: answer.status, durability: (await answer.json()).durability }
+      const response = await fetch(`${service.base}/readyz`)
+      return { status: response.status, durability: (await response.json()).durability }
     }
     let sold = 0
     const sell = () =>

@@ -51,10 +51,10 @@ const left = (headers: Headers): number => Number(/r=(\d+)/.exec(headers.get('ra
 /** How many requests fewer the caller may make after a request than before it, by the limit of its key. */
 async function spentBy(path: string, accept = 'application/json'): Promise<number> {
   const before = left((await world.call(org.testKey, 'GET', '/organisations/current')).headers)
-  const answer = await fetch(`${world.base}${path}`, { headers: { authorization: `Bearer ${org.testKey}`, accept } })
-  await answer.arrayBuffer()
-  expect([answer.status, answer.headers.get('content-type')?.split(';')[0]]).toEqual([200, accept])
-  return before - left(answer.headers)
+  const response = await fetch(`${world.base}${path}`, { headers: { authorization: `Bearer ${org.testKey}`, accept } })
+  await response.arrayBuffer()
+  expect([response.status, response.headers.get('content-type')?.split(';')[0]]).toEqual([200, accept])
+  return before - left(response.headers)
 }
 
 test('S6: a page of any list costs as many requests as pages of 50 items, in JSON and in CSV', async () => {
@@ -87,10 +87,10 @@ test('S6: a thousand child addresses leave an organisation the rest of its limit
 
 test('a search of the guides costs its address four requests, and a guide one', async () => {
   const leftAfter = async (path: string): Promise<number> => {
-    const answer = await fetch(`${world.base}${path}`)
-    await answer.arrayBuffer()
-    expect(answer.status).toBe(200)
-    return left(answer.headers)
+    const response = await fetch(`${world.base}${path}`)
+    await response.arrayBuffer()
+    expect(response.status).toBe(200)
+    return left(response.headers)
   }
   const before = await leftAfter('/docs/webhooks')
   const searched = await leftAfter('/docs/search?q=webhooks')

@@ -59,11 +59,11 @@ export function whyNotOfSchema(place: readonly string[], value: unknown): string
 /** As `whyNotDeclared`, for the operation at a requested address. An address without an operation declares nothing. */
 export function whyNotDeclaredAt(
   requested: { readonly method: string; readonly path: string },
-  answer: WireAnswer,
+  response: WireAnswer,
 ): string | undefined {
   const [path = ''] = requested.path.split('?')
   const operation = templates.find(({ method, pattern }) => method === requested.method && pattern.test(path))
-  return operation === undefined ? undefined : whyNotDeclared(operation, answer)
+  return operation === undefined ? undefined : whyNotDeclared(operation, response)
 }
 
 /** Paths without parameters first, as in the router. */

@@ -61,15 +61,15 @@ test.each(each)('%s without a valid key is 401 in the document’s words', async
     asKey('svc_test_sk_x'),
     { ...good, authorization: 'Basic YTpi' },
   ]) {
-    const answer = await sendSample(operation, '', { headers })
-    expect(problemOf(answer)).toMatchObject({
+    const response = await sendSample(operation, '', { headers })
+    expect(problemOf(response)).toMatchObject({
       type: 'http://purser.test/problems/unauthorized',
       title: 'Unauthorized',
       status: 401,
       httpStatus: 401,
     })
-    expect(JSON.parse(answer.text).detail).toMatch(/^API key is invalid or missing/)
-    expect(whyNotDeclared(operation, answer)).toBeUndefined()
+    expect(JSON.parse(response.text).detail).toMatch(/^API key is invalid or missing/)
+    expect(whyNotDeclared(operation, response)).toBeUndefined()
   }
 })
 
@@ -108,12 +108,12 @@ const needsAPerson = ['approvals.approve', 'approvals.refuse']
 test.each(each.filter(([, { method }]) => method !== 'DELETE'))(
   '%s answers a valid request as openapi.json says',
   async (id, operation) => {
-    const answer = await sendSample(operation, org.testKey)
-    expect(whyNotDeclared(operation, answer)).toBeUndefined()
-    if (needsAPerson.includes(id)) expect(answer.text).toContain('/problems/approval-needs-person')
-    else if (forPeople.includes(id)) expect([403, 404]).toContain(answer.status)
-    else if (asksAChain.includes(id)) expect(isWithoutChain(id, answer), answer.text).toBe(true)
-    else expect(answer.status, answer.text).toBeLessThan(300)
+    const response = await sendSample(operation, org.testKey)
+    expect(whyNotDeclared(operation, response)).toBeUndefined()
+    if (needsAPerson.includes(id)) expect(response.text).toContain('/problems/approval-needs-person')
+    else if (forPeople.includes(id)) expect([403, 404]).toContain(response.status)
+    else if (asksAChain.includes(id)) expect(isWithoutChain(id, response), response.text).toBe(true)
+    else expect(response.status, response.text).toBeLessThan(300)
   },
 )
 
@@ -135,9 +135,9 @@ const malformed: readonly (readonly [body: string | Uint8Array<ArrayBuffer>, sta
 
 test.each(withBody)('%s refuses a malformed body with a problem that names the fault', async (id, operation) => {
   for (const [body, statuses] of malformed) {
-    const answer = await sendSample(operation, org.testKey, { body })
-    expect(statuses, `${answer.text} to ${String(body).slice(0, 40)}`).toContain(answer.status)
-    expect(whyNotDeclared(operation, answer)).toBeUndefined()
+    const response = await sendSample(operation, org.testKey, { body })
+    expect(statuses, `${response.text} to ${String(body).slice(0, 40)}`).toContain(response.status)
+    expect(whyNotDeclared(operation, response)).toBeUndefined()
   }
   const asText = await sendSample(operation, org.testKey, {
     headers: { ...asKey(org.testKey), 'content-type': 'text/plain' },
@@ -174,12 +174,12 @@ test.each(withBody)(
       const types: unknown[] = [type, ...anyOf.map((schema: { type?: string }) => schema.type)].flat()
       const isTaken = (value: unknown): boolean => value === null && types.includes('null')
       for (const wrong of wrongs.filter((value) => !isOfType(value) && !isTaken(value))) {
-        const answer = await sendSample(operation, org.testKey, { body: JSON.stringify({ ...body, [name]: wrong }) })
-        expect([answer.status, whyNotDeclared(operation, answer)], `${name} = ${JSON.stringify(wrong)}`).toEqual([
+        const response = await sendSample(operation, org.testKey, { body: JSON.stringify({ ...body, [name]: wrong }) })
+        expect([response.status, whyNotDeclared(operation, response)], `${name} = ${JSON.stringify(wrong)}`).toEqual([
           422,
           undefined,
         ])
-        expect(JSON.stringify(JSON.parse(answer.text).errors)).toContain(`"/${name}`)
+        expect(JSON.stringify(JSON.parse(response.text).errors)).toContain(`"/${name}`)
       }
     }
   },
@@ -191,10 +191,10 @@ test.each(withParams)('%s answers an impossible id like one that does not exist'
   const { orgId, ...named } = sampleOf(operation).params ?? {}
   for (const hostile of hostileIds) {
     const params = Object.fromEntries(Object.keys(named).map((name) => [name, hostile]))
-    const answer = await sendSample(operation, org.testKey, {
+    const response = await sendSample(operation, org.testKey, {
       params: { ...params, orgId: orgId === undefined || Object.keys(named).length === 0 ? hostile : orgId },
     })
-    expect([answer.status, whyNotDeclared(operation, answer)], hostile).toEqual([
+    expect([response.status, whyNotDeclared(operation, response)], hostile).toEqual([
       Object.keys(named).length === 0 ? 401 : 404,
       undefined,
     ])
@@ -209,12 +209,12 @@ test.each(withBody)('%s refuses text that PostgreSQL cannot store, in any place'
     for (const text of unstorable) {
       const spoilt =
         typeof value === 'string' ? value + text : Array.isArray(value) ? [text] : { deep: [{ [text]: 1 }, text] }
-      const answer = await sendSample(operation, org.testKey, { body: JSON.stringify({ ...body, [name]: spoilt }) })
-      expect([name, whyNotDeclared(operation, answer)]).toEqual([name, undefined])
+      const response = await sendSample(operation, org.testKey, { body: JSON.stringify({ ...body, [name]: spoilt }) })
+      expect([name, whyNotDeclared(operation, response)]).toEqual([name, undefined])
       // The facilitator's protocol has a specific answer for a payment that cannot be read.
       const isProtocols = operation.takesAnyText === true && name !== 'x402Version'
-      if (isProtocols) expect(answer.text).toMatch(/"(invalid|error)Reason":"invalid_payload"/)
-      expect([name, answer.status]).toEqual([name, isProtocols ? 200 : 422])
+      if (isProtocols) expect(response.text).toMatch(/"(invalid|error)Reason":"invalid_payload"/)
+      expect([name, response.status]).toEqual([name, isProtocols ? 200 : 422])
     }
   }
 })
@@ -224,8 +224,8 @@ test.each(withQuery)('%s refuses such text in each parameter of its query', asyn
     Object(operation.query !== undefined && 'shape' in operation.query && operation.query.shape),
   )) {
     for (const text of ['%00', 'a%00b', 'usdc%00']) {
-      const answer = await sendSample(operation, org.testKey, { query: `?${name}=${text}` })
-      expect([`${name}=${text}`, answer.status, whyNotDeclared(operation, answer)]).toEqual([
+      const response = await sendSample(operation, org.testKey, { query: `?${name}=${text}` })
+      expect([`${name}=${text}`, response.status, whyNotDeclared(operation, response)]).toEqual([
         `${name}=${text}`,
         422,
         undefined,
@@ -278,9 +278,9 @@ const hostileFilters = [
 test.each(withQuery)('%s refuses every query that it does not understand, and fails on none', async (id, operation) => {
   const queries = [...hostileQueries, ...(id.includes('ogs') ? hostileFilters.map((filter) => `?${filter}`) : [])]
   for (const query of queries) {
-    const answer = await sendSample(operation, org.testKey, { query })
-    expect(whyNotDeclared(operation, answer), query).toBeUndefined()
-    expect([200, 422], `${query} ${answer.text}`).toContain(answer.status)
+    const response = await sendSample(operation, org.testKey, { query })
+    expect(whyNotDeclared(operation, response), query).toBeUndefined()
+    expect([200, 422], `${query} ${response.text}`).toContain(response.status)
   }
   expect((await sendSample(operation, org.testKey, { query: '?noSuch=1' })).status).toBe(422)
 })
@@ -306,9 +306,9 @@ test(`${runsPerOperation} random bodies per operation find no 500 and no answer 
       await Promise.all(
         bodies.slice(from, from + atOnce).map(async (value) => {
           const body = JSON.stringify(value)
-          const answer = await sendSample(operation, org.testKey, { body })
-          const isFault = answer.status >= 500 && !isWithoutChain(id, answer)
-          const fault = isFault ? `${answer.status} ${answer.text}` : whyNotDeclared(operation, answer)
+          const response = await sendSample(operation, org.testKey, { body })
+          const isFault = response.status >= 500 && !isWithoutChain(id, response)
+          const fault = isFault ? `${response.status} ${response.text}` : whyNotDeclared(operation, response)
           if (fault !== undefined) faults.set(id, `${body}: ${fault}`)
         }),
       )
@@ -340,9 +340,9 @@ test.each(each.filter(([, { method }]) => method === 'DELETE'))(
     // Another owner: the attempts may have used up the changes of settings of the first one.
     const fresh = await world.organisation()
     ids = await makeResources(world, fresh)
-    const answer = await sendSample(operation, fresh.testKey)
+    const response = await sendSample(operation, fresh.testKey)
     const refused = forPeople.includes(operation.id) ? 403 : 204
-    const status = isWithoutChain(operation.id, answer) ? 503 : refused
-    expect([answer.status, whyNotDeclared(operation, answer)]).toEqual([status, undefined])
+    const status = isWithoutChain(operation.id, response) ? 503 : refused
+    expect([response.status, whyNotDeclared(operation, response)]).toEqual([status, undefined])
   },
 )

@@ -126,8 +126,8 @@ test.each(withParams.map((operation) => [operation.id, operation] as const))(
         await sendSample(world.base, operation, key, { ...sample, params }),
       ]
       const isOther = key === other.testKey || key === other.liveKey
-      for (const answer of answers) {
-        expect([answer.status, whyNotDeclared(operation, answer)]).toEqual([
+      for (const response of answers) {
+        expect([response.status, whyNotDeclared(operation, response)]).toEqual([
           orgId !== undefined && isOther ? 401 : 404,
           undefined,
         ])

@@ -11,7 +11,7 @@ type Json = Readonly<Record<string, unknown>>
 interface Call extends Sample {
   readonly headers?: Readonly<Record<string, string>>
   /** The response is not recorded before it fulfils this. */
-  readonly until?: (answer: Json) => boolean
+  readonly until?: (response: Json) => boolean
   /** Members as they are when nothing has happened yet: on a slow machine something has before the response. */
   readonly atFirst?: Json
 }

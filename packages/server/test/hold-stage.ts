@@ -54,9 +54,9 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
   let newest = 1n
 
   const made = async (path: string, body: unknown): Promise<Wallet> => {
-    const answer = await world.call(key, 'POST', path, body)
-    if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
-    return { id: String(answer.body.id), address: answer.body.address as Address }
+    const response = await world.call(key, 'POST', path, body)
+    if (response.status !== 201) throw new Error(JSON.stringify(response.body))
+    return { id: String(response.body.id), address: response.body.address as Address }
   }
 
   /** Books movements as the watcher does. */

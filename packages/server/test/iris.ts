@@ -69,7 +69,7 @@ export async function anIris(source: Pick<PublicClient, 'getTransactionReceipt'>
       },
     }
   }
-  const answer = async ({ method, path, query }: PartnerRequest): Promise<PartnerResponse> => {
+  const response = async ({ method, path, query }: PartnerRequest): Promise<PartnerResponse> => {
     if (path.startsWith('/v2/burn/USDC/fees/')) return { json: now.fees }
     if (method === 'POST' && path.startsWith('/v2/reattest/')) {
       now.reattested += 1
@@ -78,7 +78,7 @@ export async function anIris(source: Pick<PublicClient, 'getTransactionReceipt'>
     const burnt = await burntIn((query.transactionHash ?? '0x') as Hex)
     return burnt === undefined ? { status: 404, json: { code: 404, error: 'Message not found' } } : now.says(burnt)
   }
-  return Object.assign(now, await aPartner(answer), { attester: attester.address })
+  return Object.assign(now, await aPartner(response), { attester: attester.address })
 }
 
 const blank = {

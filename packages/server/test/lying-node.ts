@@ -137,8 +137,8 @@ const Answered = z.object({ result: z.unknown(), error: z.unknown() }).partial()
 
 async function ask(url: string, call: Call): Promise<NodeResponse> {
   const headers = { 'content-type': 'application/json' }
-  const answer = await request(url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...call }) })
-  const { result, error } = Answered.parse(await answer.body.json())
+  const response = await request(url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...call }) })
+  const { result, error } = Answered.parse(await response.body.json())
   return error === undefined ? { result } : { error: error as Extract<NodeResponse, { error: unknown }>['error'] }
 }
 

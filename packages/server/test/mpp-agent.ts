@@ -26,14 +26,14 @@ export interface EchoedCredential {
 }
 
 /** The offers of a challenge response, or of one of those that `count` gives. */
-export function offersOf(answer: Pick<Answer, 'body'> | Record<string, unknown>): MppChallenge[] {
+export function offersOf(response: Pick<Answer, 'body'> | Record<string, unknown>): MppChallenge[] {
   const body: object =
-    'body' in answer && typeof answer.body === 'object' && answer.body !== null ? answer.body : answer
+    'body' in response && typeof response.body === 'object' && response.body !== null ? response.body : response
   return parseChallenges(String(Reflect.get(body, 'mpp')))
 }
 
-export function offerOf(answer: Pick<Answer, 'body'> | Record<string, unknown>): MppChallenge {
-  const [offer] = offersOf(answer)
+export function offerOf(response: Pick<Answer, 'body'> | Record<string, unknown>): MppChallenge {
+  const [offer] = offersOf(response)
   if (offer === undefined) throw new Error('the challenge offers nothing by MPP')
   return offer
 }

@@ -84,10 +84,10 @@ test.skipIf(!existsSync(program)).each(['session', 'transaction'] as const)(
       payers.map(async (payer) => {
         const { body } = await post('verify', verifyBody(wallet.id, await payer.credential(challenge)))
         const { paymentId, settlementToken } = body
-        return { paymentId, answer: await post('settle', { paymentId, settlementToken }) }
+        return { paymentId, response: await post('settle', { paymentId, settlementToken }) }
       }),
     )
-    expect(settled.map(({ answer }) => answer.status)).toEqual(payers.map(() => 200))
+    expect(settled.map(({ response }) => response.status)).toEqual(payers.map(() => 200))
     expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n * BigInt(payers.length))
     // The outcome is in a final block, and its event is written, by the loops of the service behind the pooler.
     const list = async () =>

@@ -33,9 +33,9 @@ async function become(mode: 'read-only' | 'read-write'): Promise<void> {
 }
 
 async function readiness(): Promise<unknown> {
-  const answer = await fetch(`${world.base}/readyz`)
-  const body: Readonly<Record<string, unknown>> = await answer.json()
-  return { status: answer.status, database: body.database }
+  const response = await fetch(`${world.base}/readyz`)
+  const body: Readonly<Record<string, unknown>> = await response.json()
+  return { status: response.status, database: body.database }
 }
 
 test('at a server that takes no writes, /readyz and every write are 503 and reads are answered, until it takes them again (O12)', async () => {

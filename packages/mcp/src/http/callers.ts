@@ -100,7 +100,7 @@ export function openCallers(
   async function check(apiKey: string, name: string, environment: 'test' | 'live'): Promise<Caller | Refused> {
     const found = await ownerOf(apiKey)
     if (typeof found === 'string') return found
-    if (!hasPlace(known)) return 'unavailable'
+    if (!hasCapacity(known)) return 'unavailable'
     const purser = createPurser({ apiKey, baseUrl: options.baseUrl })
     const deps = { purser, environment, keys: keysOf({ name, ...found }) }
     const caller = { ...callerOf(options, deps), ...found, running: 0, checkedAt: now() }
@@ -193,7 +193,7 @@ function triedKeys() {
 }
 
 /** Forgets the least recently seen caller that has no running request. */
-function hasPlace(known: Map<string, Caller>): boolean {
+function hasCapacity(known: Map<string, Caller>): boolean {
   if (known.size < callersMax) return true
   for (const [name, { running }] of known) {
     if (running > 0) continue

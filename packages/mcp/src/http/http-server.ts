@@ -13,12 +13,12 @@ const loopback = ['localhost', '127.0.0.1', '[::1]']
 /** Most connections. Above it, the one that has been without an admitted request for longest is closed. */
 const connectionsMax = 1_024
 /**
- * Most places of running requests of all owners; an owner has at most half of those that the others leave. Some more are for those without
- * one. A request takes a place for its response and up to 64 KiB of its body, and one for each further part, so that places limit the memory.
+ * Most slots of running requests of all owners; an owner has at most half of those that the others leave. Some more are for those without
+ * one. A request takes a slot for its response and up to 64 KiB of its body, and one for each further part, so that slots limit the memory.
  */
 const runningMax = 896
 const runningFirstMax = 960
-const placeBytes = 65_536
+const slotBytes = 65_536
 /**
  * Most connections of one address, if no proxy is before the server: those of one host that sends nothing leave places for others. This machine's own
  * have no such limit, because a proxy or many agents may run on it.
@@ -71,12 +71,12 @@ export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Se
     const { shareOwner } = caller
     const bytes = bodyBytesOf(req)
     if (bytes > messageBytesMax) return refuse(res, tooLong)
-    const places = Math.max(1, Math.ceil(bytes / placeBytes))
-    if (caller.running >= runningPerKeyMax || !running.hasPlaces(shareOwner, places))
+    const slots = Math.max(1, Math.ceil(bytes / slotBytes))
+    if (caller.running >= runningPerKeyMax || !running.hasSlots(shareOwner, slots))
       return refuse(res, refusals['too-many'])
     const early = rates.announced(shareOwner, bytes)
     if (early !== undefined) return refuse(res, tooOften(early))
-    const ended = [running.begin(shareOwner, places), connections.begin(req.socket)]
+    const ended = [running.begin(shareOwner, slots), connections.begin(req.socket)]
     caller.running += 1
     res.once('close', () => {
       caller.running -= 1
@@ -90,7 +90,7 @@ export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Se
     const late = rates.received(shareOwner, shape)
     if (late !== undefined) return refuse(res, tooOften(late))
     if (shape.messages > 1) {
-      if (!running.hasPlaces(shareOwner, shape.messages - 1)) return refuse(res, refusals['too-many'])
+      if (!running.hasSlots(shareOwner, shape.messages - 1)) return refuse(res, refusals['too-many'])
       ended.push(running.begin(shareOwner, shape.messages - 1))
     }
     const { method, url, headers } = req
@@ -136,21 +136,21 @@ function limitPending() {
   }
 }
 
-/** Counts the places of the running requests of each owner. */
+/** Counts the slots of the running requests of each owner. */
 function runningRequests() {
   const owns = new Map<string, number>()
   let taken = 0
   return {
-    hasPlaces(owner: string, more: number): boolean {
+    hasSlots(owner: string, more: number): boolean {
       const own = owns.get(owner) ?? 0
       return own === 0 ? taken + more <= runningFirstMax : own + more < (runningMax - (taken - own)) / 2 + 1
     },
-    begin(owner: string, places: number): () => void {
-      owns.set(owner, (owns.get(owner) ?? 0) + places)
-      taken += places
+    begin(owner: string, slots: number): () => void {
+      owns.set(owner, (owns.get(owner) ?? 0) + slots)
+      taken += slots
       return () => {
-        taken -= places
-        const left = (owns.get(owner) ?? places) - places
+        taken -= slots
+        const left = (owns.get(owner) ?? slots) - slots
         if (left === 0) owns.delete(owner)
         else owns.set(owner, left)
       }

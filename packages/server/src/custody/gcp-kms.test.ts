@@ -22,7 +22,7 @@ let server: Server
 let endpoint: string
 let nowMs = Date.parse('2026-11-22T00:00:00Z')
 let requested: { readonly url: string; readonly body: Record<string, string>; readonly bearer: string }[]
-let change: (answer: Record<string, unknown>) => Record<string, unknown>
+let change: (response: Record<string, unknown>) => Record<string, unknown>
 let metadataRequested: number
 
 /** Cloud KMS and the metadata server, as in their REST references. */
@@ -41,7 +41,7 @@ beforeAll(async () => {
 beforeEach(() => {
   requested = []
   metadataRequested = 0
-  change = (answer) => answer
+  change = (response) => response
 })
 afterAll(() => {
   server.close()
@@ -133,13 +133,13 @@ test.each([
   ],
   ['an answer without a ciphertext', { ciphertext: undefined }],
 ])('%s is refused before an unusable data key is stored', async (_, fault) => {
-  change = (answer) => ({ ...answer, ...fault })
+  change = (response) => ({ ...response, ...fault })
   await expect(open().wrap(randomBytes(32), 'a')).rejects.toThrow()
 })
 
 test('a data key that was changed in transit is refused', async () => {
   const wrapped = await open().wrap(randomBytes(32), 'a')
-  change = (answer) => ({ ...answer, plaintext: randomBytes(32).toString('base64') })
+  change = (response) => ({ ...response, plaintext: randomBytes(32).toString('base64') })
   await expect(open().unwrap(wrapped, 'a')).rejects.toThrow('changed in transit')
 })
 
@@ -168,8 +168,8 @@ async function answerTo(request: IncomingMessage): Promise<Record<string, unknow
   const body = Requested.parse(JSON.parse(Buffer.concat(chunks).toString()))
   const bearer = /^Bearer (\S+)$/.exec(String(request.headers.authorization))?.[1] ?? ''
   requested.push({ url: request.url ?? '', body, bearer })
-  const answer = request.url?.endsWith(':encrypt') === true ? wrapInside(body) : unwrapInside(body)
-  return bearer === '' || answer === undefined ? undefined : change(answer)
+  const response = request.url?.endsWith(':encrypt') === true ? wrapInside(body) : unwrapInside(body)
+  return bearer === '' || response === undefined ? undefined : change(response)
 }
 
 function wrapInside(body: Record<string, string>): Record<string, unknown> {

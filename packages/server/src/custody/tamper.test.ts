@@ -33,7 +33,7 @@ beforeEach(() => {
 
 /** A fake database with one row that the test can change freely. */
 function db(): Db {
-  const answer = async <T>(schema: { parse(value: unknown): T }, statement: Sql): Promise<T | undefined> => {
+  const response = async <T>(schema: { parse(value: unknown): T }, statement: Sql): Promise<T | undefined> => {
     if (statement.text.includes('from key_encryption_keys')) return schema.parse(ring.first)
     return row === undefined ? undefined : schema.parse(row)
   }
@@ -42,7 +42,7 @@ function db(): Db {
     row ??= { id, algorithm, version, wrappedDataKey, sealed, fingerprint } as unknown as Row
     return 1
   }
-  return { kind: 'db', maybeOne: answer, run } as unknown as Db
+  return { kind: 'db', maybeOne: response, run } as unknown as Db
 }
 
 async function keysOf(tenant: Tenant) {

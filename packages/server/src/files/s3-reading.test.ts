@@ -133,9 +133,9 @@ async function aReplacingStorage() {
   const proxy = createServer((incoming, outgoing) => {
     const { method, url, headers } = incoming
     if (isReplaced && headers['if-match'] !== undefined) return void outgoing.writeHead(412).end()
-    const forwarded = request(server.settings.endpoint + url, { method: method ?? 'GET', headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(outgoing).once('close', () => answer.destroy())
+    const forwarded = request(server.settings.endpoint + url, { method: method ?? 'GET', headers }, (response) => {
+      outgoing.writeHead(response.statusCode ?? 502, response.headers)
+      response.pipe(outgoing).once('close', () => response.destroy())
     })
     forwarded.once('error', () => outgoing.destroy())
     incoming.pipe(forwarded)

@@ -133,8 +133,8 @@ test('the limit of what is received for one request holds under TLS, and is of o
   let connections = 0
   const honest = createServer(good, (socket) => {
     connections += 1
-    const answer = `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(8_000)}\r\ncontent-length: 2\r\n\r\nok`
-    socket.on('error', () => {}).on('data', () => socket.write(answer))
+    const response = `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(8_000)}\r\ncontent-length: 2\r\n\r\nok`
+    socket.on('error', () => {}).on('data', () => socket.write(response))
   })
   // A look-up takes at least one turn of the event loop, in which a finished connection becomes free.
   const lookup = () => new Promise<string[]>((resolve) => setImmediate(resolve, ['127.0.0.1']))

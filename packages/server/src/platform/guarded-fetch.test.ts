@@ -55,8 +55,8 @@ function aGuardedFetch(options: Partial<GuardedOptions> = {}): GuardedFetch {
 }
 
 /** A real look-up takes at least one turn of the event loop, in which a finished connection becomes free. */
-function turn<T>(answer: T): Promise<T> {
-  return new Promise((resolve) => setImmediate(resolve, answer))
+function turn<T>(response: T): Promise<T> {
+  return new Promise((resolve) => setImmediate(resolve, response))
 }
 
 function to({ port }: Pick<Receiver, 'port'>, given: Partial<GuardedPost> = {}): GuardedPost {

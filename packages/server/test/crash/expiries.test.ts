@@ -32,9 +32,9 @@ afterAll(async () => {
 })
 
 async function post(path: string, body?: unknown): Promise<string> {
-  const answer = await request(await fleet.where(0), { key, method: 'POST', path, body })
-  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
-  return String(answer.body.id)
+  const response = await request(await fleet.where(0), { key, method: 'POST', path, body })
+  expect(response.status, JSON.stringify(response.body)).toBeLessThan(300)
+  return String(response.body.id)
 }
 
 /** Vaults with one of everything in them: every third is sealed, every ninth never expires. */

@@ -122,9 +122,9 @@ function verify({ deployment, call }: Stage, { credential }: Pick<Purchase, 'cre
 }
 
 async function readiness(base: string): Promise<unknown> {
-  const answer = await fetch(`${base}/readyz`)
-  const body: Readonly<Record<string, unknown>> = await answer.json()
-  return { database: body.database, status: answer.status }
+  const response = await fetch(`${base}/readyz`)
+  const body: Readonly<Record<string, unknown>> = await response.json()
+  return { database: body.database, status: response.status }
 }
 
 /** The accounts that were not compared with their chain since the restore. */

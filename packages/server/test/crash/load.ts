@@ -58,17 +58,17 @@ export function startLoad({ deployment, where, buyers }: LoadOptions): Load {
   ): Promise<Answer | 'lost'> => {
     const base = await where()
     try {
-      const answer = await request(base, {
+      const response = await request(base, {
         key: deployment.testKey,
         method: 'POST',
         path: `/payments/${step}`,
         body,
         headers,
       })
-      count(counts, `${step} ${answer.status}${answer.status < 300 ? '' : ` ${codeOf(answer)}`}`)
-      if (answer.status < 300) acknowledged += 1
-      if (answer.status === 503) unavailable += 1
-      return answer
+      count(counts, `${step} ${response.status}${response.status < 300 ? '' : ` ${codeOf(response)}`}`)
+      if (response.status < 300) acknowledged += 1
+      if (response.status === 503) unavailable += 1
+      return response
     } catch {
       count(counts, `${step} lost`)
       return 'lost'
@@ -89,23 +89,27 @@ export function startLoad({ deployment, where, buyers }: LoadOptions): Load {
         ...(key === undefined ? {} : { 'idempotency-key': key }),
         ...(purchase.async ? { prefer: 'respond-async' } : {}),
       }
-      const answer = await send(step, body, headers)
-      if (answer === 'lost' || answer.status === 503) await delay(retryMs)
-      else if (codeOf(answer) === 'idempotency-in-progress') key = undefined
-      else return { answer, withKey: key !== undefined }
+      const response = await send(step, body, headers)
+      if (response === 'lost' || response.status === 503) await delay(retryMs)
+      else if (codeOf(response) === 'idempotency-in-progress') key = undefined
+      else return { answer: response, withKey: key !== undefined }
     }
     throw new Error(`${step}: no answer`)
   }
   const buy = async (purchase: Purchase): Promise<void> => {
-    const { answer, withKey } = await insist('verify', purchase, verifyBody(deployment.wallet.id, purchase.credential))
-    if (answer.status === 409 && codeOf(answer) === 'duplicate-payment') {
+    const { answer: response, withKey } = await insist(
+      'verify',
+      purchase,
+      verifyBody(deployment.wallet.id, purchase.credential),
+    )
+    if (response.status === 409 && codeOf(response) === 'duplicate-payment') {
       purchase.recorded = true
       return
     }
-    if (answer.status !== 200) return void faults.push(`verify: ${JSON.stringify(answer.body)}`)
+    if (response.status !== 200) return void faults.push(`verify: ${JSON.stringify(response.body)}`)
     purchase.verified = {
-      paymentId: String(answer.body.paymentId),
-      settlementToken: String(answer.body.settlementToken),
+      paymentId: String(response.body.paymentId),
+      settlementToken: String(response.body.settlementToken),
       withKey,
     }
     const { paymentId, settlementToken } = purchase.verified

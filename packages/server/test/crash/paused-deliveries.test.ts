@@ -66,14 +66,14 @@ test('deposits and deliveries of a worker that is paused with its connections op
   await expect.poll(() => txHashesOf(hook).toSorted(), { timeout: 60_000 }).toEqual(sent.toSorted())
 
   // Deliveries whose responses do not come are under way when the worker is paused.
-  const answer = hook.answer
+  const response = hook.answer
   const reached = hook.arrived.length
   hook.answer = () => undefined
   sent.push(...(await sendDeposits(2)))
   await hook.until(reached + 1)
   const second = await start('work')
   first.child.kill('SIGSTOP')
-  hook.answer = answer
+  hook.answer = response
   sent.push(...(await sendDeposits(3)))
   await expect.poll(() => txHashesOf(hook).toSorted(), { timeout: 120_000 }).toEqual(sent.toSorted())
 

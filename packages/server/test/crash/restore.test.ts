@@ -94,7 +94,8 @@ async function aDeployment({ database }: Copyable) {
     async start() {
       ;({ server, base } = await world.another())
     },
-    ready: () => fetch(`${base}/readyz`).then(async (answer) => ({ status: answer.status, body: await answer.json() })),
+    ready: () =>
+      fetch(`${base}/readyz`).then(async (response) => ({ status: response.status, body: await response.json() })),
     balance: (of: string) => tokenBalance(dev, 'USDC', of as `0x${string}`),
   }
 }

@@ -101,9 +101,9 @@ async function aWallet(base: string, key: string): Promise<Deployment['wallet']>
 }
 
 async function requested(base: string, key: string, path: string, body: unknown): Promise<Answer> {
-  const answer = await request(base, { key, method: 'POST', path, body })
-  if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
-  return answer
+  const response = await request(base, { key, method: 'POST', path, body })
+  if (response.status >= 300) throw new Error(`${path}: ${JSON.stringify(response.body)}`)
+  return response
 }
 
 /** The body that verifies a credential for the deployment's wallet. */

@@ -86,11 +86,11 @@ export async function expectTransfersToAgree(books: TransferBooks, wishes: reado
     'made twice',
   ).toEqual([])
   expect(rows.filter(({ status }) => status !== 'confirmed')).toEqual([])
-  const acknowledged = wishes.filter(({ answer }) => answer !== undefined)
-  for (const { to, answer } of acknowledged)
-    expect([answer, rowsByRecipient.get(to)?.[0]?.id], 'acknowledged and lost').toEqual([
+  const acknowledged = wishes.filter(({ answer: response }) => response !== undefined)
+  for (const { to, answer: response } of acknowledged)
+    expect([response, rowsByRecipient.get(to)?.[0]?.id], 'acknowledged and lost').toEqual([
       expect.objectContaining({ status: 201 }),
-      answer?.id,
+      response?.id,
     ])
   for (const { events, answered } of rows) expect(events).toBe(answered === 'pending' ? 1n : 0n)
   expect(

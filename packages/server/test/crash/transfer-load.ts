@@ -49,9 +49,9 @@ export async function someWallets(caller: Caller, chain: DevChain, masters: numb
 }
 
 async function made({ apiKey, where }: Caller, path: string, body: unknown): Promise<Omit<Wallet, 'sends'>> {
-  const answer = await request(await where(0), { key: apiKey, method: 'POST', path, body })
-  if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
-  return { id: String(answer.body.id), address: answer.body.address as Address }
+  const response = await request(await where(0), { key: apiKey, method: 'POST', path, body })
+  if (response.status >= 300) throw new Error(`${path}: ${JSON.stringify(response.body)}`)
+  return { id: String(response.body.id), address: response.body.address as Address }
 }
 
 /** Transfers to make, in turn from each wallet: most of the token, two of three with an Idempotency-Key. */
@@ -89,16 +89,16 @@ export function startTransfers(caller: Caller, wishes: readonly TransferAttempt[
     counts[what] = (counts[what] ?? 0) + 1
   }
   const ask = async (wish: TransferAttempt, turn: number): Promise<'done' | 'again'> => {
-    const answer = await post(caller, wish, turn).catch(() => undefined)
-    count(answer === undefined ? 'lost' : `${answer.status}${answer.status < 300 ? '' : ` ${codeOf(answer)}`}`)
-    if (answer === undefined) return wish.key === undefined ? 'done' : 'again'
+    const response = await post(caller, wish, turn).catch(() => undefined)
+    count(response === undefined ? 'lost' : `${response.status}${response.status < 300 ? '' : ` ${codeOf(response)}`}`)
+    if (response === undefined) return wish.key === undefined ? 'done' : 'again'
     // Its first request died half-way, and its key stays locked for longer than a test waits.
-    if (codeOf(answer) === 'idempotency-in-progress') return 'done'
-    if (answer.status === 503) return 'again'
+    if (codeOf(response) === 'idempotency-in-progress') return 'done'
+    if (response.status === 503) return 'again'
     wish.answer = {
-      status: answer.status,
-      id: String(answer.body.id),
-      reported: codeOf(answer) || String(answer.body.status),
+      status: response.status,
+      id: String(response.body.id),
+      reported: codeOf(response) || String(response.body.status),
     }
     return 'done'
   }

@@ -108,7 +108,9 @@ test(`kill -9 at random moments during ${transfers} transfers from 20 wallets, w
   console.log(`seed ${seed}, ${kills} kills, ${seconds} s: ${JSON.stringify(totals)} ${JSON.stringify(load.counts)}`)
   expect(load.counts.lost, 'the kills met requests under way').toBeGreaterThan(0)
   expect(totals.gasless, 'some were signed by children and sent by the settler').toBeGreaterThan(0)
-  for (const wish of wishes.filter(({ key, answer }) => key !== undefined && answer !== undefined).slice(0, 30)) {
+  for (const wish of wishes
+    .filter(({ key, answer: response }) => key !== undefined && response !== undefined)
+    .slice(0, 30)) {
     const again = await post(caller, wish, 0)
     expect([again.status, again.body.id]).toEqual([201, wish.answer?.id])
   }

@@ -72,18 +72,18 @@ test('kill -9 in the middle of uploads keeps every acknowledged file, counts not
 })
 
 async function ask(method: string, where: string, body?: unknown): Promise<Readonly<Record<string, unknown>>> {
-  const answer = await request(await keeper.where(), { key, method, path: where, body })
-  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
-  return answer.body
+  const response = await request(await keeper.where(), { key, method, path: where, body })
+  expect(response.status, JSON.stringify(response.body)).toBeLessThan(300)
+  return response.body
 }
 
 async function sendOne(vaultId: string, kept: Kept[], lost: { answers: number }): Promise<void> {
   const content = randomBytes(1_500_000)
   const body = formOf({ filename: 'a.bin', content })
   const base = await keeper.where()
-  const answer = await upload(base, { key, vaultId, body }).catch(() => undefined)
-  if (answer?.status === 201)
-    kept.push({ id: String(answer.body.id), sha256: createHash('sha256').update(content).digest('hex') })
+  const response = await upload(base, { key, vaultId, body }).catch(() => undefined)
+  if (response?.status === 201)
+    kept.push({ id: String(response.body.id), sha256: createHash('sha256').update(content).digest('hex') })
   else lost.answers += 1
 }
 

@@ -24,9 +24,9 @@ export interface Reader {
 }
 
 async function read({ base, key }: Reader, where: string, method = 'GET'): Promise<Readonly<Record<string, unknown>>> {
-  const answer = await request(base, { key, method, path: where })
-  expect(answer.status, `${where}: ${JSON.stringify(answer.body)}`).toBeLessThan(300)
-  return answer.body
+  const response = await request(base, { key, method, path: where })
+  expect(response.status, `${where}: ${JSON.stringify(response.body)}`).toBeLessThan(300)
+  return response.body
 }
 
 const Item = z.object({ id: z.string(), name: z.string(), sha256: z.string(), size: z.number() })

@@ -53,15 +53,16 @@ export function startVaultLoad(options: {
   const someBase = () => fleet.where(Math.floor(random() * 100))
   /** One attempt; undefined when the connection broke. */
   const once = async (what: string, send: (base: string) => Promise<Answer>): Promise<Answer | undefined> => {
-    const answer = await send(await someBase()).catch(() => undefined)
-    count(`${what} ${answer === undefined ? 'lost' : answer.status < 300 ? 'done' : codeOf(answer)}`)
-    return answer
+    const response = await send(await someBase()).catch(() => undefined)
+    count(`${what} ${response === undefined ? 'lost' : response.status < 300 ? 'done' : codeOf(response)}`)
+    return response
   }
   /** Retries until there is a final answer. */
   const insist = async (what: string, send: (base: string) => Promise<Answer>): Promise<Answer> => {
     for (let attempt = 0; attempt < 500; attempt++) {
-      const answer = await once(what, send)
-      if (answer !== undefined && answer.status !== 503 && codeOf(answer) !== 'idempotency-in-progress') return answer
+      const response = await once(what, send)
+      if (response !== undefined && response.status !== 503 && codeOf(response) !== 'idempotency-in-progress')
+        return response
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
     throw new Error(`${what}: no answer`)
@@ -78,11 +79,11 @@ export function startVaultLoad(options: {
     const made: Write = { name: `${kind}-${writer}-${life.writes.length}`, kind, isKeyed, wasBeforeSeal }
     life.writes.push(made)
     const send = senderOf(life, made)
-    const answer = isKeyed ? await insist(kind, send) : await once(kind, send)
-    if (answer === undefined || answer.status === 503) return 'go on'
-    if (answer.status !== 201) made.refusal = codeOf(answer)
+    const response = isKeyed ? await insist(kind, send) : await once(kind, send)
+    if (response === undefined || response.status === 503) return 'go on'
+    if (response.status !== 201) made.refusal = codeOf(response)
     else {
-      made.id = String(answer.body.id ?? answer.body.eventId)
+      made.id = String(response.body.id ?? response.body.eventId)
       acknowledged += 1
     }
     return made.refusal === undefined ? 'go on' : 'stop'
@@ -117,9 +118,9 @@ export function startVaultLoad(options: {
   }
   const seal = async (life: Life): Promise<void> => {
     const send = post(`/vaults/${life.vaultId}/seal`, { summary: 'whole' }, `seal-${life.vaultId}`)
-    const answer = await insist('seal', send)
-    if (answer.status !== 200) throw new Error(`not sealed: ${JSON.stringify(answer.body)}`)
-    const { sealedAt, manifestHash } = answer.body
+    const response = await insist('seal', send)
+    if (response.status !== 200) throw new Error(`not sealed: ${JSON.stringify(response.body)}`)
+    const { sealedAt, manifestHash } = response.body
     life.seals.push({ sealedAt: String(sealedAt), manifestHash: String(manifestHash) })
   }
   const agents = Array.from({ length: atOnce }, async () => {

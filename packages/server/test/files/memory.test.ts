@@ -35,7 +35,7 @@ test.each([
     const idle = rssOf(service.child.pid, 'VmRSS')
     forgetPeakOf(service.child.pid)
     const hash = createHash('sha256')
-    const answer = await undiciFetch(`${service.base}/vaults/${vault.body.id}/files`, {
+    const response = await undiciFetch(`${service.base}/vaults/${vault.body.id}/files`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': formType },
       body: formStream((chunk) => hash.update(chunk)),
@@ -43,8 +43,8 @@ test.each([
     })
     const { id, size, sha256 } = z
       .object({ id: z.string(), size: z.number(), sha256: z.string() })
-      .parse(await answer.json())
-    expect([answer.status, size, sha256]).toEqual([201, fileBytes, hash.digest('hex')])
+      .parse(await response.json())
+    expect([response.status, size, sha256]).toEqual([201, fileBytes, hash.digest('hex')])
 
     const got = await undiciFetch(`${service.base}/vaults/${vault.body.id}/files/${id}`, {
       headers: { authorization: `Bearer ${key}` },

@@ -45,9 +45,9 @@ export function born(
   const options: ChainsOptions = {
     outbound: outboundTo(nodes, {
       async around(what, doing) {
-        const answer = await gate.step(life, what, doing)
-        gate.note(answer === undefined ? 'no answer' : JSON.stringify(answer))
-        return answer
+        const response = await gate.step(life, what, doing)
+        gate.note(response === undefined ? 'no answer' : JSON.stringify(response))
+        return response
       },
       wait: (ms) => gate.sleep(life, ms),
     }),

@@ -80,16 +80,16 @@ export async function demand(ctx: Ctx, sale: Sale, witness: Witness, chance: Cha
     if (isProblem(error, 'settlement-failed') || isProblem(error, 'payment-voided')) sale.refusal = 'ended'
     throw error
   })
-  const answer = body as { readonly txHash: string | null; readonly redemptionRequested?: boolean }
+  const response = body as { readonly txHash: string | null; readonly redemptionRequested?: boolean }
   if (status !== 200) {
-    if (answer.txHash !== null) witness.onShown(sale)
+    if (response.txHash !== null) witness.onShown(sale)
     return
   }
   if (sale.entryPoint === 'reporting' && chance.happens(0.3)) {
     sale.isAbandoned = true
     return
   }
-  if (answer.redemptionRequested === true) return redeem(ctx, sale, witness, { settlementToken, rerun: false })
+  if (response.redemptionRequested === true) return redeem(ctx, sale, witness, { settlementToken, rerun: false })
   serve(sale, witness)
   if (sale.entryPoint === 'reporting') await report(ctx, sale, paymentId)
 }
@@ -114,15 +114,15 @@ async function demandForServer(ctx: Ctx, sale: Sale, witness: Witness): Promise<
   const { signed, body } = sale
   const amount = signed.form === 'permit2' ? signed.amount.toString() : body.paymentRequirements.amount
   const wanted = { ...body, paymentRequirements: { ...body.paymentRequirements, amount } }
-  const answer = (await settleForServer(ctx, wanted)).body as SettleAnswer
-  if (answer.success) {
+  const response = (await settleForServer(ctx, wanted)).body as SettleAnswer
+  if (response.success) {
     sale.served += 1
     witness.onServed(sale)
   } else if (
-    answer.errorReason !== pending &&
-    !/duplicate|already_used|invalid_nonce/.test(`${answer.errorReason} ${answer.errorMessage}`)
+    response.errorReason !== pending &&
+    !/duplicate|already_used|invalid_nonce/.test(`${response.errorReason} ${response.errorMessage}`)
   ) {
-    sale.refusal = `${answer.errorReason} ${answer.errorMessage}`
+    sale.refusal = `${response.errorReason} ${response.errorMessage}`
   }
 }
 

@@ -52,10 +52,10 @@ async function aKey(body: Record<string, unknown> = {}): Promise<{ readonly id: 
   return z.object({ id: z.string(), key: z.string() }).parse(made.body)
 }
 
-function waitingIn(answer: Answer) {
-  expect([answer.status, answer.body.status]).toEqual([202, 'pending'])
-  const approval = z.object({ id: z.string(), status: z.literal('waiting') }).parse(answer.body.approval)
-  return { transferId: String(answer.body.id), approvalId: approval.id }
+function waitingIn(response: Answer) {
+  expect([response.status, response.body.status]).toEqual([202, 'pending'])
+  const approval = z.object({ id: z.string(), status: z.literal('waiting') }).parse(response.body.approval)
+  return { transferId: String(response.body.id), approvalId: approval.id }
 }
 
 async function requestedBy(key: string, toAddress = stranger()) {

@@ -94,10 +94,10 @@ function ask(master: Managed, changes: Record<string, unknown> = {}): Promise<An
 }
 
 async function aWaiting(master: Managed, changes: Record<string, unknown> = {}) {
-  const answer = await ask(master, changes)
-  expect([answer.status, answer.body.status]).toEqual([202, 'pending'])
-  const approval = z.object({ id: z.string(), status: z.literal('waiting') }).parse(answer.body.approval)
-  return { transferId: String(answer.body.id), approvalId: approval.id }
+  const response = await ask(master, changes)
+  expect([response.status, response.body.status]).toEqual([202, 'pending'])
+  const approval = z.object({ id: z.string(), status: z.literal('waiting') }).parse(response.body.approval)
+  return { transferId: String(response.body.id), approvalId: approval.id }
 }
 
 const decide = (browser: Browser, approvalId: string, how: 'approve' | 'refuse', body?: unknown) =>
@@ -348,7 +348,7 @@ test('a wallet has at most 20 open requests, whatever the number of processes th
     ),
   )
   const over = answers.filter(({ status }) => status !== 202)
-  expect(over.map((answer) => [answer.status, codeOf(answer)])).toEqual(
+  expect(over.map((response) => [response.status, codeOf(response)])).toEqual(
     Array.from({ length: 4 }, () => [429, 'too-many-open-approvals']),
   )
   const list = await stage.world.call(stage.key, 'GET', `/approvals?walletId=${master.id}&status=waiting&limit=15`)

@@ -123,8 +123,8 @@ test('no table, log line, audit record or stored answer contains an account’s 
 test('a repeat with the same key returns the same account, and another body is refused', async () => {
   const again = () => world.call(org.testKey, 'POST', path, usd, { 'idempotency-key': 'one-account' })
   const [first, ...others] = await Promise.all(Array.from({ length: 20 }, again))
-  const answered = [first, ...others].filter((answer) => answer?.status === 201)
-  expect(new Set(answered.map((answer) => answer?.body.id)).size).toBe(1)
+  const answered = [first, ...others].filter((response) => response?.status === 201)
+  expect(new Set(answered.map((response) => response?.body.id)).size).toBe(1)
   const later = await again()
   expect(later.body).toEqual(answered[0]?.body)
   expect(later.headers.get('idempotency-replayed')).toBe('true')

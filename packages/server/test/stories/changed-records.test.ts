@@ -80,8 +80,8 @@ test.each(Object.entries(records))(
     ])
       expect((await stage.call(org, 'PATCH', path, wrong)).status).toBe(422)
     for (const key of [other.testKey, org.liveKey]) {
-      const answer = await stage.world.call(key, 'PATCH', path, { [text]: 'mine' })
-      expect([answer.status, codeOf(answer)]).toEqual([404, notFound])
+      const response = await stage.world.call(key, 'PATCH', path, { [text]: 'mine' })
+      expect([response.status, codeOf(response)]).toEqual([404, notFound])
     }
     expect((await stage.call(org, 'GET', path)).body[text]).toBe('one')
   },

@@ -73,9 +73,9 @@ function settle(verified: Answer, base = world.base): Promise<Answer> {
 /** Status and reason, or code; and the number of rows written. */
 async function refusalOf(credential: string, base = world.base): Promise<string> {
   const before = await countPayments()
-  const answer = await verify(credential, base)
+  const response = await verify(credential, base)
   const left = (await countPayments()) - before
-  return `${answer.status} ${String(answer.body.reason ?? codeOf(answer))}, ${left} rows`
+  return `${response.status} ${String(response.body.reason ?? codeOf(response))}, ${left} rows`
 }
 
 async function countPayments(): Promise<number> {
@@ -197,7 +197,7 @@ test('two payments of a wallet that does not exist yet, and one beside them, set
   ]
   const verified = await Promise.all(credentials.map((credential) => verify(credential, deploying)))
   expect(countByStatus(verified)).toEqual({ 200: 3 })
-  expect(countByStatus(await Promise.all(verified.map((answer) => settle(answer, deploying))))).toEqual({ 200: 3 })
+  expect(countByStatus(await Promise.all(verified.map((response) => settle(response, deploying))))).toEqual({ 200: 3 })
 })
 
 test('a wrapper around a wrong signature, or a deployment of another wallet, is refused', async () => {

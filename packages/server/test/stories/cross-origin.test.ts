@@ -39,9 +39,9 @@ test('a page of any origin may read with a vault token what the token grants, an
   const opened = [`/vaults/${vaultId}`, `/vaults/${vaultId}/documents/${document.body.id}`, `/vaults/${vaultId}/events`]
   const others = [`/vaults/${vaultId}/files/fil_01h455vb4pex5vsknk084sn02q`]
   for (const path of [...opened, ...others]) {
-    const answer = await preflight(path)
-    expect(allows(answer, 'GET', ['authorization', 'last-event-id', 'range'])).toBe(true)
-    expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
+    const response = await preflight(path)
+    expect(allows(response, 'GET', ['authorization', 'last-event-id', 'range'])).toBe(true)
+    expect(response.headers.get('access-control-allow-credentials')).toBeNull()
     const ending = new AbortController()
     const read = await fetch(`${stage.world.base}${path}`, {
       headers: { origin, authorization: `Bearer ${token}` },
@@ -67,8 +67,8 @@ test('no page may delete a vault or a file, nor call what a token does not grant
   for (const path of [`/vaults/${vaultId}`, `/vaults/${vaultId}/files/fil_01h455vb4pex5vsknk084sn02q`])
     expect(allows(await preflight(path, 'DELETE'), 'DELETE', ['authorization'])).toBe(false)
   for (const path of ['/vaults', '/webhooks', '/wallet-infra/transfer', '/metrics', `/vaults/${vaultId}/tokens`]) {
-    const answer = await preflight(path, 'POST')
-    expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([404, null])
+    const response = await preflight(path, 'POST')
+    expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([404, null])
     const read = await fetch(`${stage.world.base}${path}`, { headers: { authorization: `Bearer ${org.testKey}` } })
     expect(read.headers.get('access-control-allow-origin')).toBeNull()
   }

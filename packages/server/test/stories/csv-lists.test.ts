@@ -180,16 +180,16 @@ describe.each(Object.entries(lists))('%s', (_id, pathOf) => {
     expect(after.filter(({ id }) => !ownIds.has(id))).toEqual([])
     const live = await get(pathOf(ids), { accept: 'text/csv' }, org.liveKey)
     const stranger = await get(pathOf(ids), { accept: 'text/csv' }, other.testKey)
-    for (const answer of [live, ...(pathOf(ids) === pathOf(otherIds) ? [] : [stranger])]) {
-      if (answer.status === 404) expect(answer.headers.get('content-type')).toContain('application/problem+json')
-      else expect(parse(answer.text, { columns: true })).toEqual([])
+    for (const response of [live, ...(pathOf(ids) === pathOf(otherIds) ? [] : [stranger])]) {
+      if (response.status === 404) expect(response.headers.get('content-type')).toContain('application/problem+json')
+      else expect(parse(response.text, { columns: true })).toEqual([])
     }
   })
 
   test('answers a refusal as a problem record', async () => {
     const refused = await get(`${pathOf(ids)}?limit=0`, { accept: 'text/csv' })
-    const answer = await parseAnswer(new Response(refused.text))
-    expect([refused.status, codeOf(answer)]).toEqual([422, 'validation-error'])
+    const response = await parseAnswer(new Response(refused.text))
+    expect([refused.status, codeOf(response)]).toEqual([422, 'validation-error'])
     expect(refused.headers.get('content-type')).toContain('application/problem+json')
     const unknown = await get(pathOf(ids), { accept: 'text/csv' }, 'svc_test_sk_none')
     expect([unknown.status, unknown.headers.get('content-type')]).toEqual([

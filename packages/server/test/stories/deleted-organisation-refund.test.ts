@@ -27,17 +27,17 @@ const Blockers = z.array(z.object({ kind: z.string(), count: z.number() }))
 const live = (method: string, path: string, body?: unknown) => world.call(org.liveKey, method, path, body)
 
 /** Calls again, with a new block each time, until the answer is the expected one. */
-async function asBlocksCome<T>(call: () => Promise<T>, isDone: (answer: T) => boolean): Promise<T> {
+async function asBlocksCome<T>(call: () => Promise<T>, isDone: (response: T) => boolean): Promise<T> {
   const node = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl) })
-  let answer = await call()
+  let response = await call()
   const poll = async () => {
-    if (isDone(answer)) return true
+    if (isDone(response)) return true
     await node.mine({ blocks: 1 })
-    answer = await call()
-    return isDone(answer)
+    response = await call()
+    return isDone(response)
   }
   await expect.poll(poll, { timeout: 60_000, interval: 200 }).toBe(true)
-  return answer
+  return response
 }
 
 async function aSettledPayment(walletId: string): Promise<string> {
@@ -67,7 +67,7 @@ test('a session of a week keeps the organisation until its payment is refunded, 
   expect(await remove()).toEqual(['1 wallets', '1 vaults', '1 sessions'])
   const refunded = await asBlocksCome(
     () => live('POST', `/payments/${paymentId}/refund`, {}),
-    (answer) => codeOf(answer) !== 'insufficient-balance',
+    (response) => codeOf(response) !== 'insufficient-balance',
   )
   expect([refunded.status, codeOf(refunded)]).toEqual([201, ''])
   expect((await live('GET', `/sessions/${session.sessionId}`)).body.isExpired).toBe(true)

@@ -34,7 +34,7 @@ async function anOwner(plan: 'enterprise' | 'hobby' = 'enterprise'): Promise<Own
 }
 
 const remove = (owner: Browser, { id }: Org) => owner.call('DELETE', `/organisations/${id}`)
-const outcome = (answer: Answer) => [answer.status, codeOf(answer)]
+const outcome = (response: Answer) => [response.status, codeOf(response)]
 const admin = (...args: string[]) => runAdmin(['admin', ...args], { DATABASE_URL: world.database.url })
 const Blockers = z.array(z.object({ kind: z.string(), count: z.number(), ids: z.array(z.string()) }))
 const blockersOf = ({ body }: Answer) => Blockers.parse(body.blockers).map(({ kind, count }) => `${count} ${kind}`)
@@ -237,9 +237,9 @@ test('a payment or a vault that comes while the organisation is deleted is refus
     return Promise.all([deleting, ...selling])
   })
   expect(deleted.status).toBe(204)
-  for (const answer of late) {
-    expect(outcome(answer)).toEqual([401, 'unauthorized'])
-    expect(answer.body.detail).toBe('API key is invalid or missing: the organisation was deleted.')
+  for (const response of late) {
+    expect(outcome(response)).toEqual([401, 'unauthorized'])
+    expect(response.body.detail).toBe('API key is invalid or missing: the organisation was deleted.')
   }
   expect([await countOf('payments', org), await countOf('vaults', org)]).toEqual([0, 0])
 })
@@ -382,7 +382,7 @@ test('a webhook that is turned on or a wallet that is restored while the organis
     return Promise.all([deleting, ...changing])
   })
   expect(deleted.status).toBe(204)
-  for (const answer of late) expect(outcome(answer)).toEqual([401, 'unauthorized'])
+  for (const response of late) expect(outcome(response)).toEqual([401, 'unauthorized'])
   const { active, retired } = await world.database.db.one(
     z.object({ active: z.boolean(), retired: z.boolean() }),
     sql`select (select is_active from webhooks where id = ${off}) as active, retired_at is not null as retired from master_wallets where id = ${id}`,

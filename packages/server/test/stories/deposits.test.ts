@@ -22,8 +22,8 @@ afterAll(async () => {
 
 const node = async (method: string, params: readonly unknown[]): Promise<unknown> => {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
-  const answer = await fetch(chain.rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
-  return z.object({ result: z.unknown() }).parse(await answer.json()).result
+  const response = await fetch(chain.rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  return z.object({ result: z.unknown() }).parse(await response.json()).result
 }
 
 async function aHook(): Promise<Receiver> {
@@ -192,7 +192,7 @@ test('a deposit from before the wallet was registered is found by a rescan, once
     await rescan({ chain: 'ethereum', txHash }),
     await world.call(org.liveKey, 'POST', '/wallet-infra/deposits/rescan', { chain: 'base-sepolia', txHash }),
   ]
-  expect(refusals.map((answer) => [answer.status, codeOf(answer)])).toEqual([
+  expect(refusals.map((response) => [response.status, codeOf(response)])).toEqual([
     [422, 'deposit-not-found'],
     [422, 'transaction-not-found'],
     [422, 'validation-error'],

@@ -96,7 +96,7 @@ test.each([
   const settling = Promise.all([facilitator.settle(body), facilitator.settle(body)])
   await expect.poll(() => setAttempts(cut, attempts)).toBe(1)
   const answers = await settling
-  for (const answer of answers) expect([answer.status, answer.body]).toMatchObject([200, failed])
+  for (const response of answers) expect([response.status, response.body]).toMatchObject([200, failed])
   proxy.set('pass')
   // A later payment settles, so any waiting one would have been sent by now.
   const next = await aPaymentBody(cut, own, shop)
@@ -153,8 +153,8 @@ test('sixty verifies and settlements of one payment at once, on two processes, a
       return index % 3 === 0 ? facilitator.verify(body) : facilitator.settle(body)
     }),
   )
-  expect(answers.filter((answer) => answer.body.success === true)).toHaveLength(1)
-  expect(answers.filter((answer) => answer.body.isValid === true).length).toBeLessThanOrEqual(1)
+  expect(answers.filter((response) => response.body.success === true)).toHaveLength(1)
+  expect(answers.filter((response) => response.body.isValid === true).length).toBeLessThanOrEqual(1)
   for (const facilitator of facilitators)
     expect((await facilitator.settle(body)).body).toMatchObject({ success: false, errorReason: used })
   expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
@@ -173,7 +173,7 @@ test('a settlement that was pending for many callers at two processes while bloc
         index % 3 === 0 ? { 'idempotency-key': `${round} ${index} ${place}` } : {}
       return facilitators.map((facilitator, place) => facilitator.settle(body, keyOf(place)))
     })
-    return (await Promise.all(responses.flat())).map((answer) => answer.body)
+    return (await Promise.all(responses.flat())).map((response) => response.body)
   }
   const pending = await all('outage')
   expect(pending.filter(({ success }) => success === true)).toEqual([])
@@ -191,10 +191,10 @@ test('a payment that cannot be settled any more fails with the protocol’s reas
   for (const body of both) expect((await facilitator.verify(body)).body.isValid).toBe(true)
   await spend(chain, poor.account.address, 10_000n)
   const answers = await Promise.all(both.map((body) => facilitator.settle(body)))
-  const failed = both[answers.findIndex((answer) => answer.body.success === false)]
-  expect(answers.filter((answer) => answer.body.success === true)).toHaveLength(1)
-  for (const answer of [await facilitator.settle(failed), await facilitator.settle(failed)])
-    expect(answer.body).toEqual({
+  const failed = both[answers.findIndex((response) => response.body.success === false)]
+  expect(answers.filter((response) => response.body.success === true)).toHaveLength(1)
+  for (const response of [await facilitator.settle(failed), await facilitator.settle(failed)])
+    expect(response.body).toEqual({
       success: false,
       errorReason: 'invalid_exact_evm_insufficient_balance',
       transaction: '',
@@ -210,14 +210,14 @@ test('a failing node is 503 and never an invalid payment, and nothing is recorde
   const behind = facilitatorOf(base, org.testKey)
   const body = await pay()
   proxy.set('drop')
-  for (const answer of [await behind.verify(body), await behind.settle(body)]) {
-    expect([answer.status, codeOf(answer)]).toEqual([503, 'chain-unavailable'])
-    expect(answer.body).toMatchObject(
-      'isValid' in answer.body
+  for (const response of [await behind.verify(body), await behind.settle(body)]) {
+    expect([response.status, codeOf(response)]).toEqual([503, 'chain-unavailable'])
+    expect(response.body).toMatchObject(
+      'isValid' in response.body
         ? { isValid: false, invalidReason: 'unexpected_verify_error' }
         : { success: false, errorReason: 'unexpected_settle_error', transaction: '', network: 'eip155:84532' },
     )
-    expect(JSON.stringify(answer.body)).not.toContain(proxy.url)
+    expect(JSON.stringify(response.body)).not.toContain(proxy.url)
   }
   expect((await facilitatorOf(world.base, org.testKey).verify(body)).body.isValid).toBe(true)
 })
@@ -229,8 +229,8 @@ test('a payment without the id that its challenge requires, or with a malformed 
   const short = { info: { required: false, id: 'too-short' } }
   const strange = { info: { required: false, id: 'with spaces and é, long enough' } }
   for (const extension of [missing, short, strange]) {
-    const answer = await facilitator.verify(extended(body, { 'payment-identifier': extension }))
-    expect(answer.body).toMatchObject({
+    const response = await facilitator.verify(extended(body, { 'payment-identifier': extension }))
+    expect(response.body).toMatchObject({
       isValid: false,
       invalidReason: 'invalid_payload',
       invalidMessage: expect.stringContaining('payment identifier'),
@@ -243,10 +243,9 @@ test('of two payments sent at once under one id one is accepted, and the other i
   const facilitator = facilitatorOf(world.base, org.testKey)
   const named = { 'payment-identifier': { info: { required: false, id: 'one-name-for-two-payments' } } }
   const answers = await Promise.all([await pay(), await pay()].map((body) => facilitator.verify(extended(body, named))))
-  expect(answers.map((answer) => (answer.status === 200 ? answer.body.isValid : codeOf(answer))).sort()).toEqual([
-    'payment-identifier-conflict',
-    true,
-  ])
+  expect(
+    answers.map((response) => (response.status === 200 ? response.body.isValid : codeOf(response))).sort(),
+  ).toEqual(['payment-identifier-conflict', true])
   const stranger = await world.organisation()
   const theirs = await facilitatorOf(world.base, stranger.testKey).verify(extended(await pay(), named))
   expect(theirs.body.isValid).toBe(true)

@@ -64,10 +64,10 @@ test.each(['verify', 'settle'] as const)(
       [429, { key: full.testKey }],
     ]
     for (const [status, raw] of cases) {
-      const answer = await send(verb, raw)
-      const shown = [Object.keys(raw), answer.status, membersOf(verb, answer.body)]
-      expect(shown).toEqual([Object.keys(raw), answer.body.status ?? status, refusedAs[verb]])
-      expect(answer.status, JSON.stringify(raw).slice(0, 80)).toBeGreaterThanOrEqual(400)
+      const response = await send(verb, raw)
+      const shown = [Object.keys(raw), response.status, membersOf(verb, response.body)]
+      expect(shown).toEqual([Object.keys(raw), response.body.status ?? status, refusedAs[verb]])
+      expect(response.status, JSON.stringify(raw).slice(0, 80)).toBeGreaterThanOrEqual(400)
     }
   },
 )
@@ -106,8 +106,8 @@ test.each([1, 2])(
     for (const value of ['10001', '9999', '30000']) {
       const made = await aPaymentBody(world, org, { payer, wallet, changes: { sign: { value } } })
       const body = version === 1 ? asV1(made) : made
-      for (const answer of [await facilitator.verify(body), await facilitator.settle(body)])
-        expect([value, answer.status, answer.body.isValid ?? answer.body.success]).toEqual([value, 200, false])
+      for (const response of [await facilitator.verify(body), await facilitator.settle(body)])
+        expect([value, response.status, response.body.isValid ?? response.body.success]).toEqual([value, 200, false])
     }
   },
 )

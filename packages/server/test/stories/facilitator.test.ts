@@ -67,10 +67,10 @@ test.each([
 test('a signature is found valid once, in however many concurrent requests', async () => {
   const body = await pay()
   const answers = await Promise.all(Array.from({ length: 200 }, () => facilitator.verify(body)))
-  const valid = answers.filter((answer) => answer.body.isValid === true)
+  const valid = answers.filter((response) => response.body.isValid === true)
   expect(valid).toHaveLength(1)
   expect(
-    new Set(answers.filter((answer) => !valid.includes(answer)).map((answer) => JSON.stringify(answer.body))),
+    new Set(answers.filter((response) => !valid.includes(response)).map((response) => JSON.stringify(response.body))),
   ).toEqual(new Set([JSON.stringify({ isValid: false, invalidReason: used, payer: payer.account.address })]))
 })
 
@@ -79,7 +79,7 @@ test('five settlements at once of a verified payment are one transaction and one
   await facilitator.verify(body)
   const answers = await Promise.all(Array.from({ length: 5 }, () => facilitator.settle(body)))
   answers.push(await facilitator.settle(body))
-  const refused = answers.filter((answer) => answer.body.success !== true)
+  const refused = answers.filter((response) => response.body.success !== true)
   expect(refused).toHaveLength(5)
   for (const { body: answered } of refused) expect(answered).toMatchObject({ success: false, errorReason: used })
 })
@@ -89,8 +89,8 @@ test('a server that settles before it serves gets success once, however many cop
   const before = await tokenBalance(chain, 'USDC', wallet.address)
   const answers = await Promise.all(Array.from({ length: 5 }, () => facilitator.settle(body)))
   answers.push(await facilitator.settle(body))
-  expect(answers.map((answer) => answer.body.success).filter(Boolean)).toHaveLength(1)
-  for (const { body: reported } of answers.filter((answer) => answer.body.success !== true))
+  expect(answers.map((response) => response.body.success).filter(Boolean)).toHaveLength(1)
+  for (const { body: reported } of answers.filter((response) => response.body.success !== true))
     expect(reported).toEqual({
       success: false,
       errorReason: used,
@@ -119,8 +119,8 @@ test('success is not reported for other signed parts under the same nonce, which
     { ...payload, signature: `0x${'11'.repeat(64)}1b` },
     { ...payload, authorization: { ...payload.authorization, validBefore: '99999999999' } },
   ]) {
-    const answer = await facilitator.settle({ ...body, paymentPayload: { ...body.paymentPayload, payload: forged } })
-    expect(answer.body).toMatchObject({ success: false, errorReason: used, transaction: '' })
+    const response = await facilitator.settle({ ...body, paymentPayload: { ...body.paymentPayload, payload: forged } })
+    expect(response.body).toMatchObject({ success: false, errorReason: used, transaction: '' })
   }
 })
 
@@ -129,8 +129,12 @@ test('only the verified payment is settled: another amount or account in the req
   await facilitator.verify(body)
   const before = await tokenBalance(chain, 'USDC', wallet.address)
   for (const change of [{ amount: '9999' }, { amount: '10001' }, { payTo: payer.account.address }]) {
-    const answer = await facilitator.settle(withRequirements(body, change))
-    expect(answer.body).toMatchObject({ success: false, errorReason: 'invalid_payment_requirements', transaction: '' })
+    const response = await facilitator.settle(withRequirements(body, change))
+    expect(response.body).toMatchObject({
+      success: false,
+      errorReason: 'invalid_payment_requirements',
+      transaction: '',
+    })
   }
   expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(before)
   expect((await facilitator.settle(body)).body.success).toBe(true)
@@ -182,11 +186,11 @@ test('one signature sent as x402, as MPP and to the facilitator of two processes
     facilitator.verify(shown),
     facilitatorOf(base, org.testKey).verify(shown),
   ])
-  const isFacilitated = facilitated.some((answer) => answer.body.isValid === true)
+  const isFacilitated = facilitated.some((response) => response.body.isValid === true)
   const bought = [
     asOurs?.status === 200,
     ofMpp?.status === 200,
-    ...facilitated.map((answer) => answer.body.isValid === true),
+    ...facilitated.map((response) => response.body.isValid === true),
   ]
   expect(bought.filter(Boolean)).toHaveLength(1)
   expect((await facilitator.settle(shown)).body.success).toBe(isFacilitated)
@@ -249,8 +253,8 @@ test('an exhausted monthly quota is 429 and not an invalid payment', async () =>
   await world.database.db.run(sql`
     insert into usage_counters (organisation_id, environment, kind, period, used) values (${small.id}, 'test', 'payments', ${month}, 1000000)
     on conflict (organisation_id, environment, kind, period) do update set used = excluded.used`)
-  const answer = await facilitatorOf(world.base, small.testKey).verify(body)
-  expect([answer.status, codeOf(answer)]).toEqual([429, 'payment-limit-reached'])
+  const response = await facilitatorOf(world.base, small.testKey).verify(body)
+  expect([response.status, codeOf(response)]).toEqual([429, 'payment-limit-reached'])
   expect((await facilitator.verify(body)).body.isValid).toBe(true)
 })
 

@@ -46,9 +46,13 @@ async function verified(): Promise<Answer> {
   const wanted = { walletId: wallet.id, resource: 'https://api.example.com/weather', price: '0.01' }
   const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', wanted)
   const credential = await (await aPayer(chain)).credential(challenge)
-  const answer = await world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'x402', credential, ...wanted })
-  expect(answer.status).toBe(200)
-  return answer
+  const response = await world.call(org.testKey, 'POST', '/payments/verify', {
+    protocol: 'x402',
+    credential,
+    ...wanted,
+  })
+  expect(response.status).toBe(200)
+  return response
 }
 
 function settle({ body: { paymentId, settlementToken } }: Answer): Promise<Answer> {

@@ -142,8 +142,8 @@ test('gas and top-ups are limited by the cap of the coin, over the master and al
   for (let sent = 0; sent < 60 && denied === undefined; sent++) {
     const child = children[sent % 3]
     if (child === undefined) throw new Error('no child')
-    const answer = await send(bodyOf(child, '0.000001'), frugal)
-    if (answer.status !== 201) denied = answer
+    const response = await send(bodyOf(child, '0.000001'), frugal)
+    if (response.status !== 201) denied = response
   }
   expect([denied?.status, denied?.body.rule, denied?.body.token, denied?.body.cap]).toEqual([
     403,

@@ -74,16 +74,19 @@ test('signatures of one payer at six organisations that expire in the queue dela
   const endsAt = Math.floor(Date.now() / 1_000) + 20
   const planted = await Promise.all(
     shops.flatMap((shop) =>
-      [0, 1, 2].map(async () => ({ shop, answer: await pay(shop, payer, { sign: { validBefore: String(endsAt) } }) })),
+      [0, 1, 2].map(async () => ({
+        shop,
+        response: await pay(shop, payer, { sign: { validBefore: String(endsAt) } }),
+      })),
     ),
   )
-  expect(planted.map(({ answer: { status } }) => status)).toEqual(planted.map(() => 200))
+  expect(planted.map(({ response: { status } }) => status)).toEqual(planted.map(() => 200))
   const [control, paying] = [await pay(honest, await aPayer(chain)), await pay(honest, await aPayer(chain))]
   await anvil().setIntervalMining({ interval: 2 })
   const alone = await timed(settle(honest, control))
   // Too late to be sent, and not expired yet.
   await expect.poll(() => Date.now(), { timeout: 30_000, interval: 50 }).toBeGreaterThan((endsAt - 2) * 1_000)
-  await Promise.all(planted.map(({ shop, answer }) => settle(shop, answer, soon)))
+  await Promise.all(planted.map(({ shop, response }) => settle(shop, response, soon)))
   const beside = await timed(settle(honest, paying))
   expect([alone.status, beside.status]).toEqual([200, 200])
   expect(beside.ms).toBeLessThan(alone.ms + 6_000)
@@ -147,8 +150,8 @@ test('a contract that turns hostile after its trial burns once, at its organisat
   await anvil().setStorageAt({ address, index: 0, value: `0x${'0'.repeat(63)}1` })
   await anvil().setAutomine(true)
   await anvil().mine({ blocks: 1 })
-  const answer = await settling
-  expect([answer.status, answer.body.reason]).toEqual([409, 'invalid_exact_evm_transaction_failed'])
+  const response = await settling
+  expect([response.status, response.body.reason]).toEqual([409, 'invalid_exact_evm_transaction_failed'])
   const Row = z.object({ sent: z.bigint(), charged: z.string(), reserved: z.string() })
   const { sent, charged, reserved } = await world.database.db.one(
     Row,

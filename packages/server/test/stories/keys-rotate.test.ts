@@ -69,8 +69,8 @@ async function serves({ server, base }: Pick<World, 'server' | 'base'>): Promise
   )
   expect(accounts).toHaveLength(tenantsMax)
   expect(await serviceSeal.sign(Buffer.from('sealed'))).toHaveLength(64)
-  const answer = await fetch(`${base}/account`, { headers: { authorization: `Bearer ${org.testKey}` } })
-  expect(answer.status).toBe(200)
+  const response = await fetch(`${base}/account`, { headers: { authorization: `Bearer ${org.testKey}` } })
+  expect(response.status).toBe(200)
 }
 
 test('a rotation that is killed in the middle under a serving process is finished by the next, without an interruption', async () => {

@@ -102,8 +102,12 @@ const ends: readonly (readonly [string, string, (payment: Verified) => Promise<v
 async function failAsListed({ payer, settle }: Verified): Promise<void> {
   screening.setResult(payer, { result: 'flagged', reason: 'listed', oracle: 'clean' })
   const refused = [await settle(), await settle()]
-  for (const answer of refused)
-    expect([answer.status, codeOf(answer), answer.body.reason]).toEqual([409, 'settlement-failed', 'payer_sanctioned'])
+  for (const response of refused)
+    expect([response.status, codeOf(response), response.body.reason]).toEqual([
+      409,
+      'settlement-failed',
+      'payer_sanctioned',
+    ])
 }
 
 test.each(ends)(

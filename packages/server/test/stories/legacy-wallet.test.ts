@@ -141,8 +141,8 @@ test.each([
   ['GET', '/sweeps', undefined],
 ])('%s of the managed wallets%s does not return it', async (method, path, body) => {
   const { org, id } = await aLegacy()
-  const answer = await world.call(org.testKey, method, `${masters}/${id}${path}`, body)
-  expect([answer.status, codeOf(answer)]).toEqual([404, 'wallet-not-found'])
+  const response = await world.call(org.testKey, method, `${masters}/${id}${path}`, body)
+  expect([response.status, codeOf(response)]).toEqual([404, 'wallet-not-found'])
 })
 
 test('before it is created it cannot be read or withdrawn from; and no other tenant sees it', async () => {
@@ -152,8 +152,8 @@ test('before it is created it cannot be read or withdrawn from; and no other ten
   const liveOnes: Legacy = { ...theirs, org: { ...theirs.org, testKey: theirs.org.liveKey } }
   for (const nobody of [mine, liveOnes]) {
     for (const path of ['/me', '/balance', '/history']) {
-      const answer = await get(nobody, path)
-      expect([answer.status, codeOf(answer)]).toEqual([404, 'wallet-not-found'])
+      const response = await get(nobody, path)
+      expect([response.status, codeOf(response)]).toEqual([404, 'wallet-not-found'])
     }
     const refused = await withdraw(nobody)
     expect([refused.status, codeOf(refused)]).toEqual([404, 'wallet-not-found'])
@@ -254,12 +254,12 @@ test('more than the balance, and an invalid withdrawal, are refused and not stor
   await fundToken(ethereum, 'USDC', legacy.address, 1_999_999n)
   const usdc = '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238'
   const reported = async (changes: object) => {
-    const answer: Answer = await withdraw(legacy, changes)
+    const response: Answer = await withdraw(legacy, changes)
     const errors = z
       .array(z.object({ path: z.string() }))
       .optional()
-      .parse(answer.body.errors)
-    return [answer.status, codeOf(answer), ...(errors ?? []).map(({ path }) => path)]
+      .parse(response.body.errors)
+    return [response.status, codeOf(response), ...(errors ?? []).map(({ path }) => path)]
   }
   expect(await reported({})).toEqual([422, 'insufficient-balance'])
   expect(await reported({ coin: 'USDT' })).toEqual([422, 'coin-not-available'])

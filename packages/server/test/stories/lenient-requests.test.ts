@@ -61,8 +61,8 @@ test.each([
 ])('%s is accepted as the body of an operation without a body', async (_case, body, status, code) => {
   const org = await stage.world.organisation()
   const vaultId = await stage.vault(org)
-  const answer = await stage.call(org, 'POST', `/vaults/${vaultId}/persist`, body)
-  expect([answer.status, codeOf(answer)]).toEqual([status, code])
+  const response = await stage.call(org, 'POST', `/vaults/${vaultId}/persist`, body)
+  expect([response.status, codeOf(response)]).toEqual([status, code])
   const { body: vault } = await stage.call(org, 'GET', `/vaults/${vaultId}`)
   expect(vault.ttl === null).toBe(status === 200)
 })

@@ -85,7 +85,7 @@ async function footprint(ofOrg: Org): Promise<[payments: number, events: number,
 }
 
 async function codesOf(answers: Promise<Answer>[]): Promise<string[]> {
-  return (await Promise.all(answers)).map((answer) => `${answer.status} ${codeOf(answer)}`.trim())
+  return (await Promise.all(answers)).map((response) => `${response.status} ${codeOf(response)}`.trim())
 }
 
 test('a price that the token cannot express, or zero where a transfer must pay it, is 422', async () => {
@@ -226,8 +226,8 @@ test('a live key refuses every stub, and a chain without a node is 503 in both e
   const test = { key: org.testKey, walletId: (await world.wallet(org, { chain: 'ethereum' })).id }
   const before = await footprint(org)
   for (const credential of [stub, 'stub_payment_7', 'stub_payment_']) {
-    const answer = await verify(credential, live)
-    expect([answer.status, codeOf(answer)]).toEqual([402, 'payment-verification-failed'])
+    const response = await verify(credential, live)
+    expect([response.status, codeOf(response)]).toEqual([402, 'payment-verification-failed'])
   }
   for (const requested of [live, test]) {
     const credential = await payer.credential(await challenge(requested))

@@ -15,9 +15,9 @@ beforeAll(async () => {
 afterAll(() => world.stop())
 
 async function idsIn(path: string): Promise<unknown[]> {
-  const answer = await world.call(org.testKey, 'GET', path)
-  expect(answer.status, JSON.stringify(answer.body)).toBe(200)
-  return answer.list.map(({ id }) => id)
+  const response = await world.call(org.testKey, 'GET', path)
+  expect(response.status, JSON.stringify(response.body)).toBe(200)
+  return response.list.map(({ id }) => id)
 }
 
 const [past, future] = ['2020-01-01', '2999-01-01T00:00:00Z']

@@ -236,19 +236,19 @@ test('another organisation and the other environment get nothing', async () => {
       await one.ended
       expect(idsOf(one)).toEqual([])
     }
-    const answer = await stage.world.call(key, 'GET', '/events/stream', undefined, { 'last-event-id': ids[0] ?? '' })
-    expect([answer.status, codeOf(answer)]).toEqual([422, 'event-not-found'])
+    const response = await stage.world.call(key, 'GET', '/events/stream', undefined, { 'last-event-id': ids[0] ?? '' })
+    expect([response.status, codeOf(response)]).toEqual([422, 'event-not-found'])
   }
 })
 
 test('an unknown position is refused, and so is a type that does not exist', async () => {
   const own = await stage.world.organisation()
   for (const place of ['evt_01h455vb4pex5vsknk084sn02q', 'evt_x', '1', "'--", 'x'.repeat(500)]) {
-    const answer = await stage.world.call(own.testKey, 'GET', '/events/stream', undefined, { 'last-event-id': place })
-    expect([answer.status, codeOf(answer)]).toEqual([422, 'event-not-found'])
+    const response = await stage.world.call(own.testKey, 'GET', '/events/stream', undefined, { 'last-event-id': place })
+    expect([response.status, codeOf(response)]).toEqual([422, 'event-not-found'])
   }
-  const answer = await stage.world.call(own.testKey, 'GET', '/events/stream?events=vault.sealed,vault.sealled')
-  expect([answer.status, codeOf(answer)]).toEqual([422, 'validation-error'])
+  const response = await stage.world.call(own.testKey, 'GET', '/events/stream?events=vault.sealed,vault.sealled')
+  expect([response.status, codeOf(response)]).toEqual([422, 'validation-error'])
 })
 
 test('a revoked key’s streams end, and it opens no other', async () => {

@@ -36,8 +36,8 @@ afterAll(async () => {
 async function askDream(method: string, params: readonly unknown[]): Promise<NodeResponse> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
   const headers = { 'content-type': 'application/json' }
-  const answer = await fetch(dream.rpcUrl, { method: 'POST', headers, body })
-  const { id: _, jsonrpc: __, ...reply } = (await answer.json()) as NodeResponse & Record<string, unknown>
+  const response = await fetch(dream.rpcUrl, { method: 'POST', headers, body })
+  const { id: _, jsonrpc: __, ...reply } = (await response.json()) as NodeResponse & Record<string, unknown>
   return reply as NodeResponse
 }
 

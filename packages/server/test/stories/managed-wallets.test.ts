@@ -135,8 +135,8 @@ test.each(['master', 'child', 'byo'] as const)(
     const wallet = kind === 'byo' ? byo : kind === 'child' ? await aChild(master) : master
     await fundToken(base, 'USDC', wallet.address, funds)
     await fundNative(base, wallet.address, 1_500_000_000_000_000_001n)
-    const answer = await balances(wallet)
-    expect(answer.list).toEqual([
+    const response = await balances(wallet)
+    expect(response.list).toEqual([
       {
         tokenSymbol: 'ETH',
         formattedBalance: '1.500000000000000001',
@@ -174,6 +174,6 @@ test.each(['hang', 'drop', 'error500', 'garbage', 'wrong', 'rate-limit'] as cons
 )
 
 test('a chain without a node is 503 chain-not-configured', async () => {
-  const answer = await balances(await aMaster('polygon', ['USDC']))
-  expect([answer.status, codeOf(answer)]).toEqual([503, 'chain-not-configured'])
+  const response = await balances(await aMaster('polygon', ['USDC']))
+  expect([response.status, codeOf(response)]).toEqual([503, 'chain-not-configured'])
 })

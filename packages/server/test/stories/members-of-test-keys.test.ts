@@ -39,12 +39,12 @@ const environmentsOf = async (accountId: string) =>
 
 const wallet = { chain: 'base', supportedTokens: ['USDC'] }
 const makes = async ({ browser }: { browser: Browser }, headers = {}) => {
-  const answer = await browser.call('POST', '/wallet-infra/master-wallets', wallet, headers)
-  return answer.status === 201 ? 'made' : codeOf(answer)
+  const response = await browser.call('POST', '/wallet-infra/master-wallets', wallet, headers)
+  return response.status === 201 ? 'made' : codeOf(response)
 }
 const reads = async ({ browser }: { browser: Browser }, headers = {}) => {
-  const answer = await browser.call('GET', '/wallet-infra/master-wallets', undefined, headers)
-  return answer.status === 200 ? 'read' : codeOf(answer)
+  const response = await browser.call('GET', '/wallet-infra/master-wallets', undefined, headers)
+  return response.status === 200 ? 'read' : codeOf(response)
 }
 
 test('a person whom a test key invited works in the test environment alone, until an owner gives them a role', async () => {
@@ -66,8 +66,8 @@ test('a test key neither raises, lowers nor removes who reaches the live environ
   expect([await reads(guest, live), await makes(guest, live)]).toEqual(['read', 'role-not-allowed'])
   const path = `${members}/${guest.accountId}`
   const byTestKey = async (method: string, at: string, body?: object) => {
-    const answer = await world.call(org.testKey, method, at, body)
-    return [answer.status, codeOf(answer)]
+    const response = await world.call(org.testKey, method, at, body)
+    return [response.status, codeOf(response)]
   }
   const refused = [403, 'role-not-allowed']
   expect(await byTestKey('PATCH', path, { role: 'member' })).toEqual(refused)
@@ -95,8 +95,8 @@ test('a key that is limited to scopes invites nobody who may do more, and raises
     )
   const [team, reading] = [await aKey(['organisation']), await aKey(['organisation', 'read'])]
   const invite = async (key: string, role: string) => {
-    const answer = await world.call(key, 'POST', members, { email: `limited-${made++}@example.com`, role })
-    return [answer.status, codeOf(answer)]
+    const response = await world.call(key, 'POST', members, { email: `limited-${made++}@example.com`, role })
+    return [response.status, codeOf(response)]
   }
   expect(await invite(team, 'member')).toEqual([403, 'role-not-allowed'])
   expect(await invite(team, 'viewer')).toEqual([403, 'role-not-allowed'])

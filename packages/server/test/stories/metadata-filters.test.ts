@@ -59,9 +59,9 @@ const kinds: Readonly<Record<string, Kind>> = {
 describe.each(Object.entries(kinds))('%s', (_name, { path, copy, status, otherStatus }) => {
   const get = (query: string, key = org.testKey): Promise<Answer> => world.call(key, 'GET', `${path}?${query}`)
   const found = async (query: string, key = org.testKey): Promise<unknown[]> => {
-    const answer = await get(query, key)
-    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
-    return answer.list.map(({ id }) => id)
+    const response = await get(query, key)
+    expect(response.status, JSON.stringify(response.body)).toBe(200)
+    return response.list.map(({ id }) => id)
   }
 
   test('are found by a text, a number or a boolean of their metadata, and by nothing inside an object', async () => {

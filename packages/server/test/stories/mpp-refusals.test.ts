@@ -64,12 +64,12 @@ async function credentialFor(requested: Fields = {}, changes: MppChanges = {}): 
  */
 async function outcomeOf(ask: () => Promise<Answer>): Promise<string> {
   const before = (await footprintOf(world.database.db)).split(' ')
-  const answer = await ask()
+  const response = await ask()
   const after = (await footprintOf(world.database.db)).split(' ')
   const grew = after.some((figure, index) => BigInt(figure) > BigInt(before[index] ?? 0))
   const left = grew ? ' AND LEFT A TRACE' : ''
-  const reason = answer.body.reason === undefined ? '' : ` ${String(answer.body.reason)}`
-  return `${answer.status} ${codeOf(answer)}${reason}${left}`
+  const reason = response.body.reason === undefined ? '' : ` ${String(response.body.reason)}`
+  return `${response.status} ${codeOf(response)}${reason}${left}`
 }
 
 function refusal(reason: string): string {
@@ -217,9 +217,9 @@ test('a payer without a source is recovered from the signature', async () => {
 test('a payer without the money gets the protocol’s reason', async () => {
   const poor = await aPayer(chain, 5n)
   const credential = await payByEvmCharge(poor.account, offerOf(await challenge()))
-  const answer = await verify(credential)
-  expect([answer.status, answer.body.reason]).toEqual([402, 'verification-failed'])
-  expect(answer.body).toMatchObject({
+  const response = await verify(credential)
+  expect([response.status, response.body.reason]).toEqual([402, 'verification-failed'])
+  expect(response.body).toMatchObject({
     message: 'The authorization was refused: invalid_exact_evm_insufficient_balance.',
     payer: poor.account.address,
   })

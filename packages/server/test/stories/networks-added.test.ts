@@ -43,7 +43,7 @@ function send(from: { readonly id: string }, amount: string): Promise<Answer> {
   return ask('POST', path, { fromWalletId: from.id, amount, toAddress: stranger(), ...ends })
 }
 
-const short = (answer: Answer) => [answer.status, answer.body.code ?? answer.body.type, answer.body.balances]
+const short = (response: Answer) => [response.status, response.body.code ?? response.body.type, response.body.balances]
 
 test('money that came before a network was followed cannot leave until its transaction is rescanned and its sender screened', async () => {
   const [clean, tainted] = [await aMaster(), await aMaster()]

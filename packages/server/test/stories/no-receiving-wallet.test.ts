@@ -71,9 +71,9 @@ test.each(Object.entries(entryPoints))(
     const field = `/${entryPoint.split('.')[1]}`
     for (const [route, bodyOf] of requests) {
       const answers = await Promise.all(places().map((address) => call(route, bodyOf(address))))
-      for (const [index, answer] of answers.entries()) {
-        expect([places()[index], answer.status, codeOf(answer)]).toEqual([places()[index], 422, 'validation-error'])
-        expect(answer.body.errors).toMatchObject([{ path: field }])
+      for (const [index, response] of answers.entries()) {
+        expect([places()[index], response.status, codeOf(response)]).toEqual([places()[index], 422, 'validation-error'])
+        expect(response.body.errors).toMatchObject([{ path: field }])
       }
     }
     expect(await stage.countOf(master)).toBe(0)

@@ -115,7 +115,7 @@ test.each(modes)(
     node.set(mode)
     try {
       const answers = await timed(Promise.all([...credentials, forged].map(verify)))
-      expect(answers.map((answer) => `${answer.status} ${codeOf(answer)}`)).toEqual(
+      expect(answers.map((response) => `${response.status} ${codeOf(response)}`)).toEqual(
         Array(4).fill('503 chain-unavailable'),
       )
       expect(answers[0]?.headers.get('retry-after')).toBe('1')
@@ -131,8 +131,8 @@ test.each(modes)(
 
 test('a node that is late but within the time limit is waited for', async () => {
   node.set({ kind: 'delay', delayMs: 250 })
-  const answer = await verify(await payer.credential(await challenge())).finally(() => node.set('pass'))
-  expect(answer.status).toBe(200)
+  const response = await verify(await payer.credential(await challenge())).finally(() => node.set('pass'))
+  expect(response.status).toBe(200)
 })
 
 test('a contract account’s signature is never called wrong because of a node', async () => {
@@ -144,11 +144,11 @@ test('a contract account’s signature is never called wrong because of a node',
   for (const methods of [['eth_getCode'], ['eth_call']]) {
     for (const mode of fewModes) {
       node.set(mode, methods)
-      const answer = await timed(verify(credential)).finally(() => node.set('pass'))
-      expect(`${mode.kind} ${methods.join()} ${answer.status} ${codeOf(answer)}`).toBe(
+      const response = await timed(verify(credential)).finally(() => node.set('pass'))
+      expect(`${mode.kind} ${methods.join()} ${response.status} ${codeOf(response)}`).toBe(
         `${mode.kind} ${methods.join()} 503 chain-unavailable`,
       )
-      expectSilence(answer)
+      expectSilence(response)
     }
   }
   expect(await countPayments()).toBe(before)

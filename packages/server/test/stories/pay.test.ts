@@ -89,7 +89,7 @@ test('a thousand copies of one payment sent at once buy one thing', async () => 
 test('five settlements of one payment at once are one transaction and five equal answers', async () => {
   const verified = await verify(await payer.credential(await challenge()))
   const answers = await Promise.all(Array.from({ length: 5 }, () => settle(verified)))
-  expect(new Set(answers.map((answer) => JSON.stringify([answer.status, answer.body]))).size).toBe(1)
+  expect(new Set(answers.map((response) => JSON.stringify([response.status, response.body]))).size).toBe(1)
   expect(answers[0]?.status).toBe(200)
 })
 
@@ -97,10 +97,10 @@ test('many payments settled at once share transactions, and each is on chain onc
   const before = await tokenBalance(chain, 'USDC', wallet.address)
   const credentials = await Promise.all(Array.from({ length: 60 }, async () => payer.credential(await challenge())))
   const verified = await Promise.all(credentials.map((credential) => verify(credential)))
-  const settled = await Promise.all(verified.map((answer) => settle(answer)))
+  const settled = await Promise.all(verified.map((response) => settle(response)))
   expect(countByStatus(settled)).toEqual({ 200: 60 })
   expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(600_000n)
-  expect(new Set(settled.map((answer) => answer.body.txHash)).size).toBeLessThan(60)
+  expect(new Set(settled.map((response) => response.body.txHash)).size).toBeLessThan(60)
 })
 
 test('a repeat of a settlement with its Idempotency-Key gets the same answer, and an unknown token is refused', async () => {
@@ -125,7 +125,7 @@ test('one bad payment in a batch fails alone', async () => {
   const statuses = [first?.status, second?.status].sort()
   expect(statuses).toEqual([200, 409])
   expect(third?.status).toBe(200)
-  const failed = [first, second].find((answer) => answer?.status === 409)
+  const failed = [first, second].find((response) => response?.status === 409)
   expect(failed?.body.reason).toBe('invalid_exact_evm_insufficient_balance')
 })
 
@@ -179,8 +179,8 @@ test('a payment identifier belongs to its payer: a stranger who has used it firs
   const stranger = await aPayer(chain)
   const answers: string[] = []
   for (const one of [stranger, payer, stranger]) {
-    const answer = await verify(await one.credential(await challenge(), { after }))
-    answers.push(`${answer.status} ${codeOf(answer)}`)
+    const response = await verify(await one.credential(await challenge(), { after }))
+    answers.push(`${response.status} ${codeOf(response)}`)
   }
   expect(answers).toEqual(['200 ', '200 ', '409 payment-identifier-conflict'])
 })
@@ -196,7 +196,7 @@ test('of two payments sent at once under one id one is accepted, and the other g
     await payer.credential(await challenge(), { after }),
   ]
   const answers = await Promise.all(credentials.map((credential) => verify(credential)))
-  expect(answers.map((answer) => `${answer.status} ${codeOf(answer)}`).sort()).toEqual([
+  expect(answers.map((response) => `${response.status} ${codeOf(response)}`).sort()).toEqual([
     '200 ',
     '409 payment-identifier-conflict',
   ])

@@ -27,9 +27,9 @@ async function buy(
   { price = '0.01', resource = 'https://a.example.com/x', ...rest }: Bought,
 ): Promise<string> {
   const body = { protocol: 'x402', credential: `stub_payment_${++bought}`, price, resource, method: 'GET', ...rest }
-  const answer = await world.call(org.testKey, 'POST', '/payments/verify', body)
-  if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
-  return String(answer.body.paymentId)
+  const response = await world.call(org.testKey, 'POST', '/payments/verify', body)
+  if (response.status !== 200) throw new Error(JSON.stringify(response.body))
+  return String(response.body.paymentId)
 }
 
 /** Moves a payment to that time, as its ids say. Returns its new id. */
@@ -47,7 +47,7 @@ async function paidAt(paymentId: string, at: string): Promise<string> {
 describe.each(['/account/payment-logs', '/payments/logs'])('%s', (path) => {
   const logs = (key: string, query = ''): Promise<Answer> => world.call(key, 'GET', `${path}${query}`)
   const summary = (key: string, query = ''): Promise<Answer> => world.call(key, 'GET', `${path}/summary${query}`)
-  const idsOf = (answer: Answer): unknown[] => answer.list.map(({ paymentId }) => paymentId)
+  const idsOf = (response: Answer): unknown[] => response.list.map(({ paymentId }) => paymentId)
 
   test('an organisation without sales has no logs and no totals', async () => {
     const org = await world.organisation()
@@ -119,10 +119,10 @@ describe.each(['/account/payment-logs', '/payments/logs'])('%s', (path) => {
     const seen: unknown[] = []
     let next: string | undefined = `?walletId=${one.id}&limit=2`
     while (next !== undefined) {
-      const answer = await logs(org.testKey, next)
-      expect(answer.list.length).toBeLessThanOrEqual(2)
-      seen.push(...idsOf(answer))
-      next = /<[^?]*(\?[^>]*)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
+      const response = await logs(org.testKey, next)
+      expect(response.list.length).toBeLessThanOrEqual(2)
+      seen.push(...idsOf(response))
+      next = /<[^?]*(\?[^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
     }
     expect(seen).toEqual(ids)
   })

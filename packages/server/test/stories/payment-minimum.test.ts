@@ -94,18 +94,18 @@ function verify(protocol: 'x402' | 'mpp', credential: string): Promise<Answer> {
 const Offers = z.object({ accepts: z.array(z.looseObject({ network: z.string() })) })
 
 /** The networks that each protocol of a challenge offers. */
-function networksOf(answer: Answer): { x402: string[]; mpp: string[] } {
-  const required: unknown = JSON.parse(Buffer.from(String(answer.body.x402), 'base64').toString('utf8'))
+function networksOf(response: Answer): { x402: string[]; mpp: string[] } {
+  const required: unknown = JSON.parse(Buffer.from(String(response.body.x402), 'base64').toString('utf8'))
   return {
     x402: Offers.parse(required).accepts.map(({ network }) => network),
-    mpp: offersOf(answer).map((offer) => `eip155:${Reflect.get(Object(requestOf(offer).methodDetails), 'chainId')}`),
+    mpp: offersOf(response).map((offer) => `eip155:${Reflect.get(Object(requestOf(offer).methodDetails), 'chainId')}`),
   }
 }
 
 const below = '422 amount-below-minimum'
 const outcomeOf = async (requested: Promise<Answer>) => {
-  const answer = await requested
-  return `${answer.status} ${codeOf(answer)}`.trim()
+  const response = await requested
+  return `${response.status} ${codeOf(response)}`.trim()
 }
 
 test('a network whose gas costs more than the price is not offered, in either protocol, and the others are', async () => {
@@ -207,8 +207,8 @@ test('a contract account gets the gas that its payment pays for, and one that ne
       await contract.credential(await challenge({ price }), { sign: { validBefore: validUntil(900) } }),
     )
     const body = { protocol: 'x402', credential, price, walletId: onEthereum.id, resource }
-    const answer = await world.call(org.testKey, 'POST', '/payments/verify', body)
-    return [answer.status, answer.body.message]
+    const response = await world.call(org.testKey, 'POST', '/payments/verify', body)
+    return [response.status, response.body.message]
   }
   expect(await outcomeAt('0.2')).toEqual([402, 'The chain refuses the payment with the gas that its amount pays for.'])
   expect(await outcomeAt('0.45')).toEqual([200, undefined])

@@ -40,15 +40,15 @@ async function aMaster(chain: DevChain, on: string, token: string) {
 
 /** Refunds once the wallet's deposits are booked. */
 async function refunded(paymentId: unknown, body: object): Promise<Answer> {
-  let answer: Answer | undefined
+  let response: Answer | undefined
   await expect
     .poll(async () => {
-      answer = await call('POST', `/payments/${paymentId}/refund`, body)
-      return codeOf(answer)
+      response = await call('POST', `/payments/${paymentId}/refund`, body)
+      return codeOf(response)
     }, patient)
     .not.toBe('insufficient-balance')
-  if (answer === undefined) throw new Error('no answer')
-  return answer
+  if (response === undefined) throw new Error('no answer')
+  return response
 }
 
 const left = async (paymentId: unknown) => (await call('GET', `/payments/${paymentId}`)).body.refundedAmount

@@ -28,12 +28,12 @@ const call = (method: string, path: string, body?: unknown): Promise<Answer> =>
 
 /** Refunds once the payment's block is final and the wallet's deposits are booked. */
 async function refund(paymentId: unknown): Promise<void> {
-  const answer = async () => {
+  const response = async () => {
     await nodeCall(chain, 'anvil_mine', ['0x8'])
     const made = await call('POST', `/payments/${paymentId}/refund`, {})
     return [made.status, codeOf(made)]
   }
-  await expect.poll(answer, patient).toEqual([201, ''])
+  await expect.poll(response, patient).toEqual([201, ''])
 }
 
 test('payments that payers sent on Tempo, by their bytes or by their hash, are refunded once they are final', async () => {

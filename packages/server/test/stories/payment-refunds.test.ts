@@ -79,7 +79,7 @@ async function refunded(paymentId: string): Promise<unknown> {
   return (await world.call(org.testKey, 'GET', `/payments/${paymentId}`)).body.refundedAmount
 }
 
-const outcomeOf = (answer: Answer) => [answer.status, codeOf(answer)]
+const outcomeOf = (response: Answer) => [response.status, codeOf(response)]
 const Event = z.object({ payload: z.record(z.string(), z.unknown()) })
 
 function eventsOf(paymentId: string) {
@@ -153,7 +153,7 @@ test('of twenty partial refunds at once, at two processes, at most the settled a
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, at) => refund(paymentId, { amount: '0.004' }, at % 2 === 0 ? world.base : other)),
   )
-  const codes = answers.map((answer) => `${answer.status} ${codeOf(answer)}`).toSorted()
+  const codes = answers.map((response) => `${response.status} ${codeOf(response)}`).toSorted()
   expect(codes).toEqual(['201 ', '201 ', ...Array.from({ length: 18 }, () => '422 refund-exceeds-payment')])
   expect(await refunded(paymentId)).toBe('0.008')
   const tooMuch = await refund(paymentId, { amount: '0.003' })
@@ -332,7 +332,7 @@ test('another organisation’s payment is not found, like one that never existed
   const answers = [paymentId, paymentId.replace(/.$/, (last) => (last === '0' ? '1' : '0'))].map((id) =>
     world.call(stranger.testKey, 'POST', `/payments/${id}/refund`, {}),
   )
-  for (const answer of await Promise.all(answers)) expect(outcomeOf(answer)).toEqual([404, 'payment-not-found'])
+  for (const response of await Promise.all(answers)) expect(outcomeOf(response)).toEqual([404, 'payment-not-found'])
   expect(await refunded(paymentId)).toBe('0')
 })
 

@@ -94,8 +94,8 @@ test('a child’s authorization for a sweep is refused as a payment: its nonce b
   }
   const credential = await payer.credential(challenge, { after })
   const body = { protocol: 'x402', credential, ...priced(family.id) }
-  const answer = await world.call(org.testKey, 'POST', '/payments/verify', body)
-  expect([answer.status, codeOf(answer)]).toEqual([409, 'duplicate-payment'])
+  const response = await world.call(org.testKey, 'POST', '/payments/verify', body)
+  expect([response.status, codeOf(response)]).toEqual([409, 'duplicate-payment'])
 })
 
 test('a payment whose nonce is queued for another purpose fails when it is to be settled, and the others are sent', async () => {
@@ -127,11 +127,11 @@ test('a search for a used authorization that takes long delays no void of others
 
   const { deps } = world.server
   const real = deps.chains.on(network)
-  const answer = Promise.withResolvers<void>()
+  const response = Promise.withResolvers<void>()
   let searches = 0
   const findAuthorizationUse: Chain['findAuthorizationUse'] = async (...search) => {
     searches += 1
-    await answer.promise
+    await response.promise
     return real.findAuthorizationUse(...search)
   }
   const slow: Chain = { ...real, findAuthorizationUse }
@@ -146,7 +146,7 @@ test('a search for a used authorization that takes long delays no void of others
   const later = await verified(other)
   await turn(2 * hourMs)
   expect([await statusOf(used), await statusOf(later), searches]).toEqual(['verified', 'voided', 1])
-  answer.resolve()
+  response.resolve()
   await Promise.all(searching)
   expect([await statusOf(used), await statusOf(unused)]).toEqual(['settled', 'voided'])
 })

@@ -50,9 +50,9 @@ async function managed(path: string, body: unknown, rawUsdc: bigint): Promise<Ma
 }
 
 /** The outcome of a transfer: its status, or the rule or the code that refused it. */
-function outcomeOf(answer: Answer): string {
-  const code = codeOf(answer)
-  return code === 'policy-denied' ? String(answer.body.rule) : code || String(answer.body.status)
+function outcomeOf(response: Answer): string {
+  const code = codeOf(response)
+  return code === 'policy-denied' ? String(response.body.rule) : code || String(response.body.status)
 }
 
 /** Sends a transfer until the chain is known: on a slow machine its newest block may not be booked in the time that a request waits. */
@@ -61,8 +61,8 @@ async function transfer(turn: number, from: Managed, amount: string): Promise<An
   const token = { fromToken: 'USDC', toToken: 'USDC', toChain: 'base' }
   const untilMs = Date.now() + 60_000
   for (;;) {
-    const answer = await post(turn, '/wallet-infra/transfer', { fromWalletId: from.id, toAddress, amount, ...token })
-    if (codeOf(answer) !== 'chain-unavailable' || Date.now() > untilMs) return answer
+    const response = await post(turn, '/wallet-infra/transfer', { fromWalletId: from.id, toAddress, amount, ...token })
+    if (codeOf(response) !== 'chain-unavailable' || Date.now() > untilMs) return response
   }
 }
 

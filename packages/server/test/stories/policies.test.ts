@@ -99,8 +99,8 @@ function send(from: Managed, changes: Record<string, unknown> = {}, base = world
 }
 
 /** The rule that refused, or the status where none did. */
-function ruleOf(answer: Answer): unknown {
-  return codeOf(answer) === 'policy-denied' ? answer.body.rule : answer.status
+function ruleOf(response: Answer): unknown {
+  return codeOf(response) === 'policy-denied' ? response.body.rule : response.status
 }
 
 async function auditOf(master: Managed) {
@@ -245,8 +245,8 @@ async function transactionOf(transferId: string) {
 async function empty({ address }: Managed): Promise<void> {
   const requested = { jsonrpc: '2.0', id: 1, method: 'anvil_dealERC20', params: [address, usdc, '0x0'] }
   const headers = { 'content-type': 'application/json' }
-  const answer = await fetch(chain.rpcUrl, { method: 'POST', headers, body: JSON.stringify(requested) })
-  expect(await answer.json()).not.toHaveProperty('error')
+  const response = await fetch(chain.rpcUrl, { method: 'POST', headers, body: JSON.stringify(requested) })
+  expect(await response.json()).not.toHaveProperty('error')
   expect(await tokenBalance(chain, 'USDC', address)).toBe(0n)
 }
 
@@ -377,7 +377,7 @@ test('the policy of another organisation’s or environment’s wallet can be ne
   for (const key of [stranger.testKey, org.liveKey]) {
     const read = await world.call(key, 'GET', `${masters}/${master.id}/policy`)
     const set = await setPolicy(master, { operations: {}, tokens: {} }, key)
-    expect([read, set].map((answer) => [answer.status, codeOf(answer)])).toEqual([
+    expect([read, set].map((response) => [response.status, codeOf(response)])).toEqual([
       [404, 'wallet-not-found'],
       [404, 'wallet-not-found'],
     ])

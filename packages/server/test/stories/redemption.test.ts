@@ -75,7 +75,7 @@ function redeem(sold: Sold, more: object = {}, base = world.base): Promise<Answe
   return post('/payments/redeem', { ...sold, ...more }, base)
 }
 
-const outcomeOf = (answer: Answer) => [answer.status, codeOf(answer)]
+const outcomeOf = (response: Answer) => [response.status, codeOf(response)]
 const inProgress = [409, 'delivery-in-progress']
 const notRedeemable = [409, 'payment-not-redeemable']
 
@@ -268,8 +268,8 @@ test.each([
   async (method, pay) => {
     const sold = { ...(await pay()), method }
     const { paymentId } = (await verify(sold)).body
-    const answer = await redeem(sold, {}, other)
-    expect([outcomeOf(answer), answer.headers.get('retry-after')]).toEqual([inProgress, '5'])
+    const response = await redeem(sold, {}, other)
+    expect([outcomeOf(response), response.headers.get('retry-after')]).toEqual([inProgress, '5'])
     expect(outcomeOf(await redeem({ ...sold, resource: 'https://api.example.com/other' }))).toEqual(notRedeemable)
     const ended = sql`update payments set status = 'voided', failure_reason = 'not_settled_in_time' where id = ${String(paymentId)}`
     await world.database.db.run(ended)

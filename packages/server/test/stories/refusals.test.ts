@@ -60,9 +60,9 @@ const refusal = (reason: string) => `402 payment-verification-failed ${reason}`
 /** Status, code and reason; and a marker when anything was written. */
 async function outcomeOf(ask: () => Promise<Answer>): Promise<string> {
   const before = await footprintOf(world.database.db)
-  const answer = await ask()
+  const response = await ask()
   const left = (await footprintOf(world.database.db)) === before ? '' : ' AND LEFT A TRACE'
-  return `${answer.status} ${codeOf(answer)} ${String(answer.body.reason ?? '')}${left}`
+  return `${response.status} ${codeOf(response)} ${String(response.body.reason ?? '')}${left}`
 }
 
 const missing = Symbol('missing')

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 
-const idOf = (answer: Answer): string => String(answer.headers.get('x-request-id'))
+const idOf = (response: Answer): string => String(response.headers.get('x-request-id'))
 
 async function logged(key: string, request: string): Promise<Record<string, unknown>> {
   let found: Answer | undefined
@@ -79,9 +79,9 @@ test('the list is filtered by status, route, method, key and time, and paged', a
   const absent = idOf(await world.call(own.testKey, 'GET', '/vaults/vlt_01h455vb4pex5vsknk084sn02q'))
   await logged(own.testKey, absent)
   const listed = async (query: string): Promise<unknown[]> => {
-    const answer = await world.call(own.testKey, 'GET', `/requests?${query}`)
-    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
-    return answer.list.map(({ id }) => id)
+    const response = await world.call(own.testKey, 'GET', `/requests?${query}`)
+    expect(response.status, JSON.stringify(response.body)).toBe(200)
+    return response.list.map(({ id }) => id)
   }
   const all = [...made, refused]
   expect(await listed('route=/vaults')).toEqual(all.toReversed())
@@ -157,8 +157,8 @@ test('what a person changes is in the log with the account, and a viewer reads i
 
 test('requests that wait to be written are stored when the process stops', async () => {
   const another = await world.another()
-  const answer = await fetch(`${another.base}/webhooks`, { headers: { authorization: `Bearer ${org.testKey}` } })
+  const response = await fetch(`${another.base}/webhooks`, { headers: { authorization: `Bearer ${org.testKey}` } })
   await another.server.stop()
-  const found = await world.call(org.testKey, 'GET', `/requests/${answer.headers.get('x-request-id')}`)
+  const found = await world.call(org.testKey, 'GET', `/requests/${response.headers.get('x-request-id')}`)
   expect(found.status).toBe(200)
 })

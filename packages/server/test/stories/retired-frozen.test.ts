@@ -29,8 +29,12 @@ interface Managed {
 }
 
 async function made(org: Org, path: string, body: object): Promise<Managed> {
-  const answer = await world.call(org.testKey, 'POST', path, body)
-  return { id: String(answer.body.id), path: `${path}/${answer.body.id}`, address: answer.body.address as Address }
+  const response = await world.call(org.testKey, 'POST', path, body)
+  return {
+    id: String(response.body.id),
+    path: `${path}/${response.body.id}`,
+    address: response.body.address as Address,
+  }
 }
 
 async function aMaster(org: Org): Promise<Managed & { readonly child: Managed }> {

@@ -208,8 +208,8 @@ test('another tenant’s wallet can be neither retired nor restored', async () =
       ['DELETE', master.path],
       ['POST', `${master.path}/restore`],
     ] as const) {
-      const answer = await world.call(key, method, path)
-      expect([owner.id.length > 0, answer.status, codeOf(answer)]).toEqual([true, 404, 'wallet-not-found'])
+      const response = await world.call(key, method, path)
+      expect([owner.id.length > 0, response.status, codeOf(response)]).toEqual([true, 404, 'wallet-not-found'])
     }
   expect((await world.call(org.testKey, 'GET', master.path)).body.provisionStatus).toBe('active')
 })
@@ -235,8 +235,12 @@ test.each([
 async function placeContract(address: Address, isToken: boolean): Promise<void> {
   const rpc = async (method: string, params: readonly unknown[]): Promise<unknown> => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
-    const answer = await fetch(chain.rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
-    return Object(await answer.json()).result
+    const response = await fetch(chain.rpcUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+    return Object(await response.json()).result
   }
   const code = isToken ? await rpc('eth_getCode', [chain.tokens.USDC, 'latest']) : '0x60006000fd'
   await rpc('anvil_setCode', [address, code])

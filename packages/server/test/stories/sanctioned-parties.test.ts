@@ -300,7 +300,7 @@ test('a transfer with live keys is 503 while the list is stale and the oracle fa
     const answers = [
       await transfer(privateKeyToAddress(generatePrivateKey())),
       await transfer(bundledList.addresses[0]),
-    ].map((answer) => `${answer.status} ${codeOf(answer)}`)
+    ].map((response) => `${response.status} ${codeOf(response)}`)
     expect(answers).toEqual(['503 screening-unavailable', '422 recipient-flagged'])
   } finally {
     await live.stop()

@@ -32,9 +32,9 @@ function post(path: string, body: unknown): Promise<Answer> {
 async function verified(payer: Payer): Promise<Answer> {
   const requested = { walletId: wallet.id, resource, price: '0.01' }
   const credential = await payer.credential(await post('/payments/challenge', { ...requested, intent: 'session' }))
-  const answer = await post('/payments/verify', { protocol: 'x402', credential, ...requested })
-  expect(answer.status).toBe(200)
-  return answer
+  const response = await post('/payments/verify', { protocol: 'x402', credential, ...requested })
+  expect(response.status).toBe(200)
+  return response
 }
 
 function settle({ body: { paymentId, settlementToken } }: Answer): Promise<Answer> {

@@ -83,7 +83,7 @@ test('twenty requests at once for one payment, at two processes, make one sessio
   expect(countByStatus(answers)).toEqual({ 200: 19, 201: 1 })
   expect(new Set(answers.map(({ body }) => `${body.sessionId} ${body.vaultId} ${body.expiresAt}`)).size).toBe(1)
   expect(new Set(answers.map(({ body }) => body.sessionToken)).size).toBe(20)
-  const checks = await Promise.all(answers.map((answer) => verify(answer)))
+  const checks = await Promise.all(answers.map((response) => verify(response)))
   expect(countByStatus(checks)).toEqual({ 200: 1, 402: 19 })
   expect([await countOf('sessions', paymentId), await countOf('vaults', paymentId)]).toEqual([1, 1])
 })
@@ -139,7 +139,7 @@ test('a session grants access to its host and its wallet alone, and a leaked id 
   const reported = refusals.map(({ status, body: { requestId: _, ...body } }) =>
     JSON.stringify({ httpStatus: status, ...body }),
   )
-  expect(refusals.map((answer) => [answer.status, codeOf(answer)])).toEqual(
+  expect(refusals.map((response) => [response.status, codeOf(response)])).toEqual(
     refusals.map(() => [402, 'session-not-found']),
   )
   expect(new Set(reported).size).toBe(1)
@@ -177,12 +177,12 @@ test('a session ends at its time to the millisecond, and its vault remains', asy
 test('a payment of another tenant, or one that does not exist, opens no session', async () => {
   const paymentId = await paid()
   const stranger = await world.organisation()
-  for (const answer of [
+  for (const response of [
     await open(paymentId, {}, stranger.testKey),
     await open(paymentId, {}, org.liveKey),
     await open('pay_01h455vb4pex5vsknk084sn02q'),
   ]) {
-    expect([answer.status, codeOf(answer)]).toEqual([422, 'payment-not-found'])
+    expect([response.status, codeOf(response)]).toEqual([422, 'payment-not-found'])
   }
   expect(await countOf('sessions', paymentId)).toBe(0)
 })

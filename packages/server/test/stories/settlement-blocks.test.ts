@@ -32,18 +32,18 @@ async function verified(payer: Payer, nonce = toHex(crypto.getRandomValues(new U
   const requested = { walletId: wallet.id, resource: 'https://api.example.com/weather', price: '0.01' }
   const challenge = await world.call(org.liveKey, 'POST', '/payments/challenge', requested)
   const credential = await payer.credential(challenge, { sign: { nonce } })
-  const answer = await world.call(org.liveKey, 'POST', '/payments/verify', {
+  const response = await world.call(org.liveKey, 'POST', '/payments/verify', {
     protocol: 'x402',
     credential,
     ...requested,
   })
-  expect(answer.status).toBe(200)
-  return answer
+  expect(response.status).toBe(200)
+  return response
 }
 
 async function settled({ body: { paymentId, settlementToken } }: Answer): Promise<unknown[]> {
-  const answer = await world.call(org.liveKey, 'POST', '/payments/settle', { paymentId, settlementToken })
-  return [answer.status, answer.body.txHash]
+  const response = await world.call(org.liveKey, 'POST', '/payments/settle', { paymentId, settlementToken })
+  return [response.status, response.body.txHash]
 }
 
 async function hashOf({ body: { paymentId } }: Answer): Promise<unknown> {

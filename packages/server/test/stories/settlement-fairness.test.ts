@@ -58,7 +58,7 @@ const token = parseAbi(['function transferWithAuthorization(address,address,uint
 const nonceUsed = 'invalid_exact_evm_nonce_already_used'
 
 interface Signed {
-  readonly answer: Answer
+  readonly response: Answer
   readonly payload: V2Payload
 }
 
@@ -71,16 +71,21 @@ async function verified({ org, wallet }: Seller, payer: Payer, changes: Credenti
     payload = made
   }
   const credential = await payer.credential(challenge, { ...changes, after })
-  const answer = await world.call(org.testKey, 'POST', '/payments/verify', {
+  const response = await world.call(org.testKey, 'POST', '/payments/verify', {
     protocol: 'x402',
     credential,
     ...requested,
   })
-  if (answer.status !== 200 || payload === undefined) throw new Error(`not verified: ${JSON.stringify(answer.body)}`)
-  return { answer, payload }
+  if (response.status !== 200 || payload === undefined)
+    throw new Error(`not verified: ${JSON.stringify(response.body)}`)
+  return { response, payload }
 }
 
-function settle({ org }: Seller, { answer: { body } }: Signed, headers: Record<string, string> = {}): Promise<Answer> {
+function settle(
+  { org }: Seller,
+  { response: { body } }: Signed,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
   const { paymentId, settlementToken } = body
   return world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken }, headers)
 }
@@ -89,7 +94,7 @@ function settle({ org }: Seller, { answer: { body } }: Signed, headers: Record<s
 const startSettling = (seller: Seller, signed: Signed) => settle(seller, signed, { prefer: 'respond-async' })
 
 async function statusesOf(signed: readonly Signed[]): Promise<Record<string, number>> {
-  const ids = signed.map(({ answer }) => String(answer.body.paymentId))
+  const ids = signed.map(({ response }) => String(response.body.paymentId))
   const rows = await world.database.db.many(
     z.object({ outcome: z.string(), count: z.bigint() }),
     sql`select status || ' ' || coalesce(failure_reason, '') as outcome, count(*) as count from payments where id = any(${ids}::text[]) group by 1 order by 1`,
@@ -237,8 +242,8 @@ test('a node that fails for one nonce delays that payment alone', async () => {
     JSON.stringify(params).includes(nonce) ? { error: { code: -32_000, message: 'too busy' } } : truth(),
   )
   await startSettling(hostile, stuck)
-  const answer = await settle(honest, fine)
-  expect([answer.status, answer.body.reason]).toEqual([409, nonceUsed])
+  const response = await settle(honest, fine)
+  expect([response.status, response.body.reason]).toEqual([409, nonceUsed])
   expect(await statusesOf([stuck])).toEqual({ settling: 1 })
   node.tellTheTruth()
   await expect.poll(() => statusesOf([stuck]), { timeout: 180_000 }).toEqual({ [`settlement_failed ${nonceUsed}`]: 1 })
@@ -257,8 +262,8 @@ test('a contract that accepts a call and burns in a transaction is not sent: it 
   }
   const signed = await verified(hostile, owner, { sign: { from: address }, after })
   const before = await sentCount()
-  const answer = await settle(hostile, signed)
-  expect([answer.status, answer.body.reason]).toEqual([409, 'invalid_exact_evm_transaction_failed'])
+  const response = await settle(hostile, signed)
+  expect([response.status, response.body.reason]).toEqual([409, 'invalid_exact_evm_transaction_failed'])
   expect(await sentCount()).toBe(before)
 })
 

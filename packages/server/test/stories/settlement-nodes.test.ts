@@ -89,7 +89,7 @@ const Signed = z.object({
 type Signed = z.output<typeof Signed>
 
 interface Verified {
-  readonly answer: Answer
+  readonly response: Answer
   readonly signed: Signed
 }
 
@@ -102,13 +102,13 @@ async function verified(payer?: Payer, validSeconds = 60): Promise<Verified> {
     payload = made
   }
   const credential = await (payer ?? (await aPayer(chain))).credential(challenge, { sign: { validBefore }, after })
-  const answer = await world.call(org.testKey, 'POST', '/payments/verify', {
+  const response = await world.call(org.testKey, 'POST', '/payments/verify', {
     protocol: 'x402',
     credential,
     ...requested,
   })
-  expect(answer.status).toBe(200)
-  return { answer, signed: Signed.parse(payload?.payload) }
+  expect(response.status).toBe(200)
+  return { response, signed: Signed.parse(payload?.payload) }
 }
 
 /** Another sender broadcasts the payment. */
@@ -118,18 +118,18 @@ function bring({ signed: { authorization: a, signature } }: Verified): Promise<H
   return sendFromDevAccount(chain, usdc, data)
 }
 
-function settle({ answer: { body } }: Verified, headers: Record<string, string> = {}): Promise<Answer> {
+function settle({ response: { body } }: Verified, headers: Record<string, string> = {}): Promise<Answer> {
   const { paymentId, settlementToken } = body
   return world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken }, headers)
 }
 
 const soon = { prefer: 'respond-async' }
 
-async function payment({ answer: { body } }: Verified): Promise<Answer['body']> {
+async function payment({ response: { body } }: Verified): Promise<Answer['body']> {
   return (await world.call(org.testKey, 'GET', `/payments/${String(body.paymentId)}`)).body
 }
 
-async function eventsOf({ answer: { body } }: Verified): Promise<string[]> {
+async function eventsOf({ response: { body } }: Verified): Promise<string[]> {
   const rows = await world.database.db.many(
     z.object({ type: z.string() }),
     sql`select type from events where payload->>'paymentId' = ${String(body.paymentId)} order by id`,
@@ -215,11 +215,11 @@ function behindOnCalls(node: LyingNode, block: bigint): void {
   const past: Lie = async ({ params }) => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_call', params: [params[0], toHex(block)] })
     const headers = { 'content-type': 'application/json' }
-    const answer = await fetch(chain.rpcUrl, { method: 'POST', headers, body })
+    const response = await fetch(chain.rpcUrl, { method: 'POST', headers, body })
     const { result, error } = z
       .object({ result: z.unknown(), error: z.object({ code: z.number(), message: z.string() }) })
       .partial()
-      .parse(await answer.json())
+      .parse(await response.json())
     return error === undefined ? { result } : { error }
   }
   node.lie('eth_call', past)
@@ -234,11 +234,11 @@ test('a receipt in a future block, which one of two nodes invents, settles nothi
   const before = await balance()
   const kept = inventsBlocks(first, paid)
   second.lie('eth_sendRawTransaction', ({ params }) => ({ result: keccak256(Hexadecimal.parse(params[0])) }))
-  const answer = settle(paid)
+  const response = settle(paid)
   await expect.poll(kept, patient).toBeGreaterThan(0)
   await requestedMore(first, 'eth_getTransactionReceipt', 6)
   expect([await eventsOf(paid), (await payment(paid)).status]).toEqual([['payment.received'], 'settling'])
-  expect((await answer).status).toBe(202)
+  expect((await response).status).toBe(202)
   expect([await balance(), await eventsOf(paid)]).toEqual([before, ['payment.received']])
   first.tellTheTruth()
   second.tellTheTruth()

@@ -54,7 +54,7 @@ const Signed = z.object({
 })
 
 /** A verified payment, and its signed payload. */
-async function verified(payer: Payer): Promise<{ answer: Answer; signed: z.output<typeof Signed> }> {
+async function verified(payer: Payer): Promise<{ response: Answer; signed: z.output<typeof Signed> }> {
   let payload: V2Payload | undefined
   const resource = 'https://api.example.com/weather'
   const requested = { walletId: wallet.id, resource, price: '0.01' }
@@ -63,13 +63,13 @@ async function verified(payer: Payer): Promise<{ answer: Answer; signed: z.outpu
     payload = made
   }
   const credential = await payer.credential(challenge, { after })
-  const answer = await world.call(org.testKey, 'POST', '/payments/verify', {
+  const response = await world.call(org.testKey, 'POST', '/payments/verify', {
     protocol: 'x402',
     credential,
     ...requested,
   })
-  expect(answer.status).toBe(200)
-  return { answer, signed: Signed.parse(payload?.payload) }
+  expect(response.status).toBe(200)
+  return { response, signed: Signed.parse(payload?.payload) }
 }
 
 function settle({ body: { paymentId, settlementToken } }: Answer): Promise<Answer> {
@@ -96,19 +96,19 @@ function send(data: Hex): Promise<Hex> {
 }
 
 test('a payment that somebody else broadcasts after it was verified is settled, by their transaction', async () => {
-  const { answer, signed } = await verified(await aPayer(chain))
+  const { response, signed } = await verified(await aPayer(chain))
   const before = await tokenBalance(chain, 'USDC', wallet.address)
   const hash = await send(transferOf(signed))
 
-  const settled = await settle(answer)
+  const settled = await settle(response)
   expect([settled.status, settled.body.txHash]).toEqual([200, hash])
   expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
-  expect(await eventsOf(answer)).toEqual(['payment.received', 'payment.settled'])
+  expect(await eventsOf(response)).toEqual(['payment.received', 'payment.settled'])
 })
 
 test('a payment that its payer cancels after verify fails with that reason, and stays failed', async () => {
   const payer = await aPayer(chain)
-  const { answer, signed } = await verified(payer)
+  const { response, signed } = await verified(payer)
   const { from, nonce } = signed.authorization
   const signature = await payer.account.signTypedData({
     domain: { name: 'USDC', version: '2', chainId: chain.chainId, verifyingContract: usdc },
@@ -122,7 +122,7 @@ test('a payment that its payer cancels after verify fails with that reason, and 
     message: { authorizer: from, nonce },
   })
   await send(encodeFunctionData({ abi: token, functionName: 'cancelAuthorization', args: [from, nonce, signature] }))
-  await expectFailed(answer, 'invalid_exact_evm_nonce_already_used')
+  await expectFailed(response, 'invalid_exact_evm_nonce_already_used')
 })
 
 test('one transfer pays for one payment: a nonce that another authorization used beside it moved nothing', async () => {
@@ -143,28 +143,28 @@ test('one transfer pays for one payment: a nonce that another authorization used
   const before = await tokenBalance(chain, 'USDC', wallet.address)
   const hash = await sendFromDevAccount(chain, multicall3Address, data)
 
-  await expectFailed(unpaid.answer, 'invalid_exact_evm_nonce_already_used')
-  const settled = await settle(paid.answer)
+  await expectFailed(unpaid.response, 'invalid_exact_evm_nonce_already_used')
+  const settled = await settle(paid.response)
   expect([settled.status, settled.body.txHash]).toEqual([200, hash])
   expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
 })
 
 test('a payment whose payer is blacklisted after it was verified fails, and no money moves', async () => {
   const payer = await aPayer(chain)
-  const { answer } = await verified(payer)
+  const { response } = await verified(payer)
   const before = await tokenBalance(chain, 'USDC', wallet.address)
   await send(encodeFunctionData({ abi: token, functionName: 'blacklist', args: [payer.account.address] }))
-  await expectFailed(answer, 'invalid_exact_evm_transaction_failed')
+  await expectFailed(response, 'invalid_exact_evm_transaction_failed')
   expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(before)
 })
 
-async function expectFailed(answer: Answer, reason: string): Promise<void> {
-  const [failed, again] = [await settle(answer), await settle(answer)]
+async function expectFailed(response: Answer, reason: string): Promise<void> {
+  const [failed, again] = [await settle(response), await settle(response)]
   expect([failed.status, codeOf(failed), failed.body.reason]).toEqual([409, 'settlement-failed', reason])
   expect([again.status, again.body.reason]).toEqual([409, reason])
-  const { body } = await world.call(org.testKey, 'GET', `/payments/${String(answer.body.paymentId)}`)
+  const { body } = await world.call(org.testKey, 'GET', `/payments/${String(response.body.paymentId)}`)
   expect(body).toMatchObject({ status: 'settlement_failed', failureReason: reason, txHash: null, settledAt: null })
-  expect(await eventsOf(answer)).toEqual(['payment.received', 'payment.settlement_failed'])
-  const audited = await auditedOf(world.database.db, answer.body.paymentId)
+  expect(await eventsOf(response)).toEqual(['payment.received', 'payment.settlement_failed'])
+  const audited = await auditedOf(world.database.db, response.body.paymentId)
   expect(audited).toEqual([{ action: 'payments.settlement_failed', actor: { kind: 'system' }, details: { reason } }])
 }

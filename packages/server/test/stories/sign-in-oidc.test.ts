@@ -38,18 +38,18 @@ interface Attempt {
 
 /** What the sign-in page does: where the browser is sent, and the cookies that bind the attempt to it. */
 async function begin(): Promise<Attempt> {
-  const answer = await fetch(`${world.base}/auth/sign-in/social`, {
+  const response = await fetch(`${world.base}/auth/sign-in/social`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', origin: site },
     body: JSON.stringify({ provider: 'corp', callbackURL: `${site}/dashboard` }),
   })
-  expect(answer.status).toBe(200)
-  const { url } = (await answer.json()) as { url: string }
-  return { authorizationUrl: url, cookies: cookiesOf(answer) }
+  expect(response.status).toBe(200)
+  const { url } = (await response.json()) as { url: string }
+  return { authorizationUrl: url, cookies: cookiesOf(response) }
 }
 
-function cookiesOf(answer: Response): string {
-  return answer.headers
+function cookiesOf(response: Response): string {
+  return response.headers
     .getSetCookie()
     .map((cookie) => cookie.split(';')[0])
     .join('; ')
@@ -75,15 +75,15 @@ test('the session of an https address is in a __Host- cookie: Secure, HttpOnly, 
 })
 
 test('every cookie of the sign-in has the prefix and its attributes, and the request has PKCE, state and nonce', async () => {
-  const answer = await fetch(`${world.base}/auth/sign-in/social`, {
+  const response = await fetch(`${world.base}/auth/sign-in/social`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', origin: site },
     body: JSON.stringify({ provider: 'corp', callbackURL: `${site}/dashboard` }),
   })
-  const cookies = answer.headers.getSetCookie()
+  const cookies = response.headers.getSetCookie()
   expect(cookies.length).toBeGreaterThan(0)
   for (const cookie of cookies) expect(cookie).toMatch(/^__Host-purser\.(?=.*; Path=\/)(?=.*; Secure)(?=.*; HttpOnly)/)
-  const { url } = (await answer.json()) as { url: string }
+  const { url } = (await response.json()) as { url: string }
   const { searchParams } = new URL(url)
   expect(searchParams.get('redirect_uri')).toBe(`${site}/auth/callback/corp`)
   expect(searchParams.get('code_challenge_method')).toBe('S256')
@@ -91,9 +91,9 @@ test('every cookie of the sign-in has the prefix and its attributes, and the req
 })
 
 test('a person with an address that the issuer verified is signed in to the account with that address', async () => {
-  const answer = await signInAs(verified())
-  expect([answer.status, answer.headers.get('location')]).toEqual([302, `${site}/dashboard`])
-  const browser = browserOf(world, { cookie: sessionCookie(world, answer) ?? '', organisationId: org.id })
+  const response = await signInAs(verified())
+  expect([response.status, response.headers.get('location')]).toEqual([302, `${site}/dashboard`])
+  const browser = browserOf(world, { cookie: sessionCookie(world, response) ?? '', organisationId: org.id })
   expect((await browser.call('GET', '/organisations/current')).body.id).toBe(org.id)
 })
 
@@ -109,8 +109,8 @@ test.each<[string, Claims]>([
 ])('%s signs nobody in', async (_, change) => {
   const other = await world.organisation()
   const claims = { ...verified(), sub: `sub-${other.id}`, email: await ownerOf(world, other.id), ...change }
-  const answer = await signInAs(claims)
-  expect([answer.status < 500, sessionCookie(world, answer)]).toEqual([true, undefined])
+  const response = await signInAs(claims)
+  expect([response.status < 500, sessionCookie(world, response)]).toEqual([true, undefined])
 })
 
 test('who was invited signs in, and no longer once the invitation is withdrawn', async () => {
@@ -122,8 +122,8 @@ test('who was invited signs in, and no longer once the invitation is withdrawn',
     expect(invited.status).toBe(201)
     if (isWithdrawn)
       expect((await world.call(inviting.testKey, 'DELETE', `${members}/${invited.body.accountId}`)).status).toBe(204)
-    const answer = await signInAs({ ...verified(), sub: address, email: address })
-    expect([isWithdrawn, sessionCookie(world, answer) === undefined]).toEqual([isWithdrawn, isWithdrawn])
+    const response = await signInAs({ ...verified(), sub: address, email: address })
+    expect([isWithdrawn, sessionCookie(world, response) === undefined]).toEqual([isWithdrawn, isWithdrawn])
   }
 })
 
@@ -137,14 +137,14 @@ test.each<[string, (address: string) => unknown]>([
   const other = await world.organisation()
   const address = `k${await ownerOf(world, other.id)}`
   await world.database.db.run(sql`update accounts set email = ${address} where email = ${address.slice(1)}`)
-  const answer = await signInAs({ ...verified(), sub: `sub-${other.id}`, email: change(address) })
-  expect([answer.status < 500, sessionCookie(world, answer)]).toEqual([true, undefined])
+  const response = await signInAs({ ...verified(), sub: `sub-${other.id}`, email: change(address) })
+  expect([response.status < 500, sessionCookie(world, response)]).toEqual([true, undefined])
 })
 
 test('another person of the issuer who claims the address of somebody signed in before does not become them', async () => {
   expect(sessionCookie(world, await press(world, await aLink(world, email)))).toBeDefined()
-  const answer = await signInAs({ ...verified(), sub: 'intruder', email_verified: false })
-  expect(sessionCookie(world, answer)).toBeUndefined()
+  const response = await signInAs({ ...verified(), sub: 'intruder', email_verified: false })
+  expect(sessionCookie(world, response)).toBeUndefined()
 })
 
 test('an id_token that another key signed signs nobody in', async () => {
@@ -165,31 +165,31 @@ test('an answer of the issuer works once, in the browser that began and in no ot
 test('an id_token that was read anywhere signs nobody in, however good it is', async () => {
   const token = issuer.idToken(verified())
   for (const path of ['/auth/sign-in/social', '/auth/link-social']) {
-    const answer = await fetch(world.base + path, {
+    const response = await fetch(world.base + path, {
       method: 'POST',
       headers: { 'content-type': 'application/json', origin: site },
       body: JSON.stringify({ provider: 'corp', idToken: { token } }),
     })
-    expect([path, answer.status, sessionCookie(world, answer)]).toEqual([path, 422, undefined])
+    expect([path, response.status, sessionCookie(world, response)]).toEqual([path, 422, undefined])
   }
 })
 
 test('a sign-in that nobody ends stores little', async () => {
   for (const name of ['callbackURL', 'errorCallbackURL']) {
-    const answer = await fetch(`${world.base}/auth/sign-in/social`, {
+    const response = await fetch(`${world.base}/auth/sign-in/social`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', origin: site },
       body: JSON.stringify({ provider: 'corp', callbackURL: site, [name]: `${site}/${'x'.repeat(2_000)}` }),
     })
-    expect([name, answer.status]).toEqual([name, 422])
+    expect([name, response.status]).toEqual([name, 422])
   }
 })
 
 test('a sign-in that leads elsewhere than to the dashboard is refused', async () => {
-  const answer = await fetch(`${world.base}/auth/sign-in/social`, {
+  const response = await fetch(`${world.base}/auth/sign-in/social`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', origin: site },
     body: JSON.stringify({ provider: 'corp', callbackURL: 'https://evil.example/' }),
   })
-  expect(answer.status).toBe(403)
+  expect(response.status).toBe(403)
 })

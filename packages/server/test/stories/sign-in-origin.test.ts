@@ -31,10 +31,10 @@ test.each(foreign)('a write with a cookie from the origin %s is 403 and changes 
     ['DELETE', `/organisations/current/api-keys/key_01h455vb4pex5vsknk084sn02q`, undefined],
   ] as const
   for (const [method, path, body] of changes) {
-    const answer = await browser.call(method, path, body, { origin })
-    expect([answer.status, codeOf(answer)]).toEqual([403, 'origin-not-allowed'])
-    expect(answer.body.detail).toContain('the header Origin: http://dashboard.test.')
-    expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
+    const response = await browser.call(method, path, body, { origin })
+    expect([response.status, codeOf(response)]).toEqual([403, 'origin-not-allowed'])
+    expect(response.body.detail).toContain('the header Origin: http://dashboard.test.')
+    expect(response.headers.get('access-control-allow-credentials')).toBeNull()
   }
   expect((await browser.call('GET', '/organisations/current')).body.name).toBe('Acme')
 })
@@ -143,8 +143,8 @@ test('text that the database cannot store is refused by every part of the sign-i
     '/request-password-reset',
     '/reset-password',
   ]) {
-    const answer = await browser.call('POST', `/auth${path}`, body)
-    expect([path, answer.status, codeOf(answer)]).toEqual([path, 422, 'validation-error'])
+    const response = await browser.call('POST', `/auth${path}`, body)
+    expect([path, response.status, codeOf(response)]).toEqual([path, 422, 'validation-error'])
   }
   for (const path of ['/link?token=%00', '/callback/corp?state=%00&code=a', '/reset-password/a?callbackURL=%00'])
     expect([path, (await open(`${world.base}/auth${path}`, { cookie: browser.cookie })).status]).toEqual([path, 422])

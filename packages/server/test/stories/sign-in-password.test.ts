@@ -35,8 +35,8 @@ async function linkTo(address: string): Promise<string> {
 }
 
 test('a link by e-mail signs in, and an address without an account is answered alike', async () => {
-  const answer = await post('/auth/sign-in/link', { email })
-  expect([answer.status, await answer.json()]).toEqual([200, { status: true }])
+  const response = await post('/auth/sign-in/link', { email })
+  expect([response.status, await response.json()]).toEqual([200, { status: true }])
   const opened = await press(world, await linkTo(email))
   const browser = browserOf(world, { cookie: sessionCookie(world, opened) ?? '', organisationId: org.id })
   expect((await browser.call('GET', '/account')).body.email).toBe(email)
@@ -147,8 +147,8 @@ test('while the mail server does not respond, an address with an account is answ
 })
 
 test('a reset that leads elsewhere than to the dashboard is refused', async () => {
-  const answer = await post('/auth/request-password-reset', { email, redirectTo: 'http://evil.example/' })
-  expect(answer.status).toBe(403)
+  const response = await post('/auth/request-password-reset', { email, redirectTo: 'http://evil.example/' })
+  expect(response.status).toBe(403)
 })
 
 test('guesses of a password are limited for the e-mail address', async () => {

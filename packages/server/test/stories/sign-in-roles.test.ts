@@ -56,8 +56,8 @@ async function callAs(caller: Caller, operation: Operation): Promise<{ status: n
     'x-service-organisation': org.id,
     'x-service-environment': 'test',
   }
-  const answer = await sendRaw(world.base, operation, caller === 'api-key' ? sent : { ...sent, headers: asPerson })
-  return { status: answer.status, code: /\/problems\/([\w-]+)"/.exec(answer.text)?.[1] ?? '' }
+  const response = await sendRaw(world.base, operation, caller === 'api-key' ? sent : { ...sent, headers: asPerson })
+  return { status: response.status, code: /\/problems\/([\w-]+)"/.exec(response.text)?.[1] ?? '' }
 }
 
 test('every operation says what it needs, and what only reads is open to viewers', () => {

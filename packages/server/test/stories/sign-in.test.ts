@@ -151,7 +151,7 @@ test('an organisation of others, one that does not exist and none at all are ans
   )
   const [first, ...rest] = answers.map(({ status, body: { requestId: _, ...body } }) => ({ status, body }))
   expect(first).toMatchObject({ status: 404, body: { title: 'Organisation Not Found' } })
-  for (const answer of rest) expect(answer).toEqual(first)
+  for (const response of rest) expect(response).toEqual(first)
 })
 
 test('a key beside a cookie is what counts, also when it is not good', async () => {

@@ -85,12 +85,12 @@ test('the organisation says since when and why it is suspended, and works again 
   const other = await world.organisation()
   const process = await world.another()
   const makeVault = async () => {
-    const answer = await fetch(`${process.base}/vaults`, {
+    const response = await fetch(`${process.base}/vaults`, {
       method: 'POST',
       headers: { authorization: `Bearer ${other.liveKey}`, 'content-type': 'application/json' },
       body: '{}',
     })
-    return answer.status
+    return response.status
   }
   const current = async () => (await world.call(other.liveKey, 'GET', '/organisations/current')).body
   expect([await makeVault(), await current()]).toMatchObject([201, { suspendedAt: null, suspensionReason: null }])

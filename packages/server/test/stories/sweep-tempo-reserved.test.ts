@@ -114,6 +114,6 @@ test('a sweep waits for a transfer that is reserving money of one of its childre
     const cost = { rawAmount: 1n, gasLimit: 0n, dataBytes: 0, transactionId: null, authorizationNonce: null }
     await insertReservations(tx, { organisationId: org.id, environment: 'test' }, [{ ...want, ...cost }])
   })
-  const answer = await sweeping
-  expect(answer && (await sweptBy(answer))).toEqual([resting?.id])
+  const response = await sweeping
+  expect(response && (await sweptBy(response))).toEqual([resting?.id])
 })

@@ -282,7 +282,7 @@ test('concurrent transfers and sweeps of the same children leave no child with a
     })
   const [requested, ...sent] = await Promise.all([sweep(world, org, family, body), ...family.children.map(transferOf)])
   await completed(world, org, family, requested.body.id)
-  for (const answer of sent) expect([201, 422]).toContain(answer.status)
+  for (const response of sent) expect([201, 422]).toContain(response.status)
   const open = sql`select count(*) as count from chain_transactions where status <> 'final'`
   const counted = async () => (await world.database.db.one(z.object({ count: z.bigint() }), open)).count
   await expect.poll(counted, patience).toBe(0n)

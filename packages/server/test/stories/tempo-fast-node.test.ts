@@ -63,11 +63,11 @@ const busy = { error: { code: 429, message: 'too many requests' } }
 /** Pays by a signed transaction; returns the answer and what the wallet got until its payment is over. */
 async function pull() {
   const before = await received()
-  const answer = await verify(await payer.pull(await challenge()))
-  if (answer.status !== 200) return { answer, paid: (await received()) - before }
-  const read = () => world.call(org.testKey, 'GET', `/payments/${String(answer.body.paymentId)}`)
+  const response = await verify(await payer.pull(await challenge()))
+  if (response.status !== 200) return { response, paid: (await received()) - before }
+  const read = () => world.call(org.testKey, 'GET', `/payments/${String(response.body.paymentId)}`)
   await expect.poll(async () => (await read()).body.status, { timeout: 60_000, interval: 100 }).toBe('settled')
-  return { answer, paid: (await received()) - before }
+  return { response, paid: (await received()) - before }
 }
 
 test('a signed transaction that only the fastest of three nodes refuses is not refused, and pays', async () => {
@@ -78,8 +78,8 @@ test('a signed transaction that only the fastest of three nodes refuses is not r
       await delay(slowMs)
       return truth()
     })
-  const { answer, paid } = await pull()
-  expect([answer.status, answer.body.message, paid]).toEqual([200, undefined, price])
+  const { response, paid } = await pull()
+  expect([response.status, response.body.message, paid]).toEqual([200, undefined, price])
 })
 
 test('a signed transaction that one node refuses and two took, but could not say so, is not refused', async () => {
@@ -90,16 +90,16 @@ test('a signed transaction that one node refuses and two took, but could not say
       await truth()
       return busy
     })
-  const { answer, paid } = await pull()
-  expect([answer.status, answer.body.message, paid]).toEqual([200, undefined, price])
+  const { response, paid } = await pull()
+  expect([response.status, response.body.message, paid]).toEqual([200, undefined, price])
 })
 
 test('a signed transaction that two of three nodes refuse is refused, although the third does not answer', async () => {
   const [first, second, third] = nodes
   for (const node of [first, second]) node.lie('eth_sendRawTransaction', () => reverted)
   third.lie('eth_sendRawTransaction', () => busy)
-  const { answer, paid } = await pull()
-  expect([answer.status, answer.body.message, paid]).toEqual([402, 'the token would not make the transfer', 0n])
+  const { response, paid } = await pull()
+  expect([response.status, response.body.message, paid]).toEqual([402, 'the token would not make the transfer', 0n])
 })
 
 const pushed = async () => {
@@ -110,8 +110,8 @@ const pushed = async () => {
 test('a pushed hash whose receipt the first of three nodes hides pays once', async () => {
   nodes[0].lie('eth_getTransactionReceipt', () => ({ result: null }))
   const credential = await pushed()
-  const [answer, again] = [await verify(credential), await verify(credential)]
-  expect([answer.status, answer.body.amount, again.status]).toEqual([200, '0.01', 409])
+  const [response, again] = [await verify(credential), await verify(credential)]
+  expect([response.status, response.body.amount, again.status]).toEqual([200, '0.01', 409])
 })
 
 test('a pushed hash that one of three nodes denies while the others do not answer is 503, and pays when they do', async () => {

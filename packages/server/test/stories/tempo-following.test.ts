@@ -50,9 +50,9 @@ function verify(credential: string, base = world.base): Promise<Answer> {
 /** A payment whose outcome is open, because the node does not answer these methods. */
 async function anOpenPayment(unanswered: string, changes: Changes): Promise<Answer> {
   node.set('drop', [unanswered])
-  const answer = await verify(await payer.pull(await challenge(), changes))
-  expect([answer.status, answer.body.settlementPending]).toEqual([200, true])
-  return answer
+  const response = await verify(await payer.pull(await challenge(), changes))
+  expect([response.status, response.body.settlementPending]).toEqual([200, true])
+  return response
 }
 
 async function statusOf({ body }: Answer): Promise<unknown> {

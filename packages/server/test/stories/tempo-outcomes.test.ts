@@ -68,8 +68,8 @@ async function statusOf({ body }: Answer): Promise<unknown> {
   return (await world.call(org.testKey, 'GET', `/payments/${String(body.paymentId)}`)).body.status
 }
 
-const becomes = (answer: Answer, status: string) =>
-  expect.poll(() => statusOf(answer), { timeout: 60_000, interval: 100 }).toBe(status)
+const becomes = (response: Answer, status: string) =>
+  expect.poll(() => statusOf(response), { timeout: 60_000, interval: 100 }).toBe(status)
 
 async function newestEvents(most: number): Promise<string[]> {
   const rows = await world.database.db.many(
@@ -103,7 +103,7 @@ test.each(modes)('a node that does $kind makes pulling and pushing 503, and uses
   node.set(mode)
   try {
     const answers = await Promise.all(credentials.map((one) => verify(one)))
-    expect(answers.map((answer) => `${answer.status} ${codeOf(answer)}`)).toEqual(
+    expect(answers.map((response) => `${response.status} ${codeOf(response)}`)).toEqual(
       Array(2).fill('503 chain-unavailable'),
     )
     expect(await countPayments()).toBe(before)
@@ -118,20 +118,20 @@ test.each(modes)(
   async (mode) => {
     const before = await received()
     node.set(mode, ['eth_sendRawTransaction'])
-    let answer: Answer
+    let response: Answer
     try {
-      answer = await verify(await payer.pull(await challenge()))
-      expect(answer.status).toBe(200)
+      response = await verify(await payer.pull(await challenge()))
+      expect(response.status).toBe(200)
       if (mode.kind !== 'lose-answer') {
-        expect(answer.body).toMatchObject({ settlementPending: true, settledAt: null })
-        expect(await settle(answer)).toMatchObject({ status: 202, body: { status: 'settling', txHash: null } })
+        expect(response.body).toMatchObject({ settlementPending: true, settledAt: null })
+        expect(await settle(response)).toMatchObject({ status: 202, body: { status: 'settling', txHash: null } })
       }
     } finally {
       node.set('pass')
     }
-    await becomes(answer, 'settled')
-    const settled = await settle(answer)
-    expect([settled.status, settled.body.txHash]).toEqual([200, answer.body.txHash])
+    await becomes(response, 'settled')
+    const settled = await settle(response)
+    expect([settled.status, settled.body.txHash]).toEqual([200, response.body.txHash])
     expect((await received()) - before).toBe(price)
     expect(await newestEvents(2)).toEqual(['payment.received', 'payment.settled'])
   },
@@ -143,9 +143,9 @@ test('a receipt that the node withholds leaves the outcome open, and is read whe
   for (const mode of chosen) {
     const before = await received()
     node.set(mode, ['eth_getTransactionReceipt'])
-    const answer = await verify(await payer.pull(await challenge())).finally(() => node.set('pass'))
-    expect([mode.kind, answer.status]).toEqual([mode.kind, 200])
-    await becomes(answer, 'settled')
+    const response = await verify(await payer.pull(await challenge())).finally(() => node.set('pass'))
+    expect([mode.kind, response.status]).toEqual([mode.kind, 200])
+    await becomes(response, 'settled')
     expect([mode.kind, (await received()) - before]).toEqual([mode.kind, price])
   }
 })
@@ -155,10 +155,10 @@ test('a process that dies between recording and broadcasting leaves a payment th
   const lost = await startFaultProxy(chain.rpcUrl)
   const api = await world.another({ role: 'api', rpcUrls: { 'tempo-moderato': [lost.url] } })
   lost.set('drop', ['eth_sendRawTransaction'])
-  const answer = await verify(await payer.pull(await challenge()), api.base)
-  expect([answer.status, answer.body.settlementPending]).toEqual([200, true])
+  const response = await verify(await payer.pull(await challenge()), api.base)
+  expect([response.status, response.body.settlementPending]).toEqual([200, true])
   await lost.stop()
-  await becomes(answer, 'settled')
+  await becomes(response, 'settled')
   expect((await received()) - before).toBe(price)
 })
 
@@ -168,7 +168,7 @@ test('two followers at once record an outcome once', async () => {
   const answers = await Promise.all(
     [0, 1, 2, 3, 4].map(async () => verify(await payer.pull(await challenge()))),
   ).finally(() => node.set('pass'))
-  for (const answer of answers) await becomes(answer, 'settled')
+  for (const response of answers) await becomes(response, 'settled')
   for (const { body } of answers) {
     const rows = await world.database.db.many(
       z.object({ type: z.string() }),
@@ -284,19 +284,19 @@ test('a transaction that the node accepted and then dropped fails when the chain
   const credential = await payer.pull(await challenge())
   // A node that reports success and does nothing.
   node.set('wrong', ['eth_sendRawTransaction'])
-  const answer = await verify(credential, world.base, headers)
-  expect([answer.status, answer.body.settlementPending]).toEqual([200, true])
-  expect((await settle(answer)).status).toBe(202)
+  const response = await verify(credential, world.base, headers)
+  expect([response.status, response.body.settlementPending]).toEqual([200, true])
+  expect((await settle(response)).status).toBe(202)
   expect(codeOf(await verify(credential))).toBe('duplicate-payment')
 
   await nodeCall(chain, 'anvil_mine', ['0x8c', '0x1'])
-  await becomes(answer, 'settlement_failed')
-  const failed = await settle(answer)
+  await becomes(response, 'settlement_failed')
+  const failed = await settle(response)
   expect([failed.status, codeOf(failed), failed.body.reason]).toEqual([409, 'settlement-failed', 'transaction_expired'])
   expect(await newestEvents(2)).toEqual(['payment.received', 'payment.settlement_failed'])
   node.set('pass')
   expect(await received()).toBe(before)
-  expect((await verify(credential, world.base, headers)).body).toEqual(answer.body)
+  expect((await verify(credential, world.base, headers)).body).toEqual(response.body)
 })
 
 test('a transaction that a node refuses once it is recorded is 402, is not sent again, and ends when its validity is over', async () => {
@@ -317,8 +317,8 @@ test('a transaction that a node refuses once it is recorded is 402, is not sent 
   const ask = () => request(other.base, { key: shop.testKey, method: 'POST', path: '/payments/verify', body, headers })
   // It would send the recorded transaction to its own chain, where the sponsor has money.
   await promising.server.stop()
-  const answer = await ask()
-  expect([answer.status, answer.body.message]).toEqual([402, 'the fee cannot be paid'])
+  const response = await ask()
+  expect([response.status, response.body.message]).toEqual([402, 'the fee cannot be paid'])
   expect((await ask()).body.message).toBe('the fee cannot be paid')
 
   const logs = () => request(other.base, { key: shop.testKey, method: 'GET', path: '/payments/logs' })

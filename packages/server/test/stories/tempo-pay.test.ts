@@ -53,8 +53,8 @@ function verify(credential: string, base = world.base, more: object = {}): Promi
   return request(base, { key: org.testKey, method: 'POST', path: '/payments/verify', body })
 }
 
-async function refusal(answer: Answer): Promise<string> {
-  return `${answer.status} ${codeOf(answer)}: ${String(answer.body.reason)}: ${String(answer.body.message)}`
+async function refusal(response: Answer): Promise<string> {
+  return `${response.status} ${codeOf(response)}: ${String(response.body.reason)}: ${String(response.body.message)}`
 }
 
 const received = () => tokenBalance(chain, 'pathUSD', wallet.address)
@@ -75,9 +75,9 @@ async function eventsOf({ body }: Answer): Promise<string[]> {
 test('a signed transaction is broadcast, settled and answered with its hash in one call, and buys once', async () => {
   const before = await received()
   const credential = await payer.pull(await challenge())
-  const answer = await verify(credential)
-  expect(answer.status).toBe(200)
-  expect(answer.body).toMatchObject({
+  const response = await verify(credential)
+  expect(response.status).toBe(200)
+  expect(response.body).toMatchObject({
     valid: true,
     protocol: 'mpp',
     method: 'tempo',
@@ -87,11 +87,11 @@ test('a signed transaction is broadcast, settled and answered with its hash in o
     payer: payer.account.address,
     settlementPending: false,
   })
-  expect(answer.body.txHash).toMatch(/^0x[0-9a-f]{64}$/)
+  expect(response.body.txHash).toMatch(/^0x[0-9a-f]{64}$/)
   expect((await received()) - before).toBe(price)
-  expect(await eventsOf(answer)).toEqual(['payment.received', 'payment.settled'])
+  expect(await eventsOf(response)).toEqual(['payment.received', 'payment.settled'])
 
-  const { paymentId, settlementToken, txHash } = answer.body
+  const { paymentId, settlementToken, txHash } = response.body
   const settled = await world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
   expect([settled.status, settled.body.txHash]).toEqual([200, txHash])
   expect(codeOf(await verify(credential))).toBe('duplicate-payment')
@@ -110,17 +110,17 @@ test('a repeat with the same Idempotency-Key gets the first answer', async () =>
 test('a transaction that its payer broadcast is accepted by its hash, once', async () => {
   const offer = await challenge()
   const hash = await payer.broadcast(offer)
-  const answer = await verify(push(offer, hash, payer))
-  expect(answer.status).toBe(200)
-  expect(answer.body).toMatchObject({ txHash: hash, settlementPending: false, payer: payer.account.address })
-  expect(answer.body.settledAt).not.toBeNull()
+  const response = await verify(push(offer, hash, payer))
+  expect(response.status).toBe(200)
+  expect(response.body).toMatchObject({ txHash: hash, settlementPending: false, payer: payer.account.address })
+  expect(response.body.settledAt).not.toBeNull()
   expect(codeOf(await verify(push(offer, hash, payer)))).toBe('duplicate-payment')
 })
 
 test('a pushed transfer of more than the price is credited with the amount moved', async () => {
   const offer = await challenge()
-  const answer = await verify(push(offer, await payer.broadcast(offer, { amount: 10_001n }), payer))
-  expect([answer.status, answer.body.amount]).toEqual([200, '0.010001'])
+  const response = await verify(push(offer, await payer.broadcast(offer, { amount: 10_001n }), payer))
+  expect([response.status, response.body.amount]).toEqual([200, '0.010001'])
 })
 
 async function logOf(hash: string): Promise<Record<string, unknown> | undefined> {
@@ -141,8 +141,8 @@ test.each([
 ])('money sent for a challenge of 0.01 buys at that price when the price is now %s', async (now, named, more) => {
   const offer = await challenge(named)
   const hash = await payer.broadcast(offer)
-  const answer = await verify(push(offer, hash, payer), world.base, { ...more, price: now })
-  expect([answer.status, answer.body.amount, answer.body.txHash]).toEqual([200, '0.01', hash])
+  const response = await verify(push(offer, hash, payer), world.base, { ...more, price: now })
+  expect([response.status, response.body.amount, response.body.txHash]).toEqual([200, '0.01', hash])
 })
 
 test.each([
@@ -175,8 +175,8 @@ test.each([
 test('a transaction that is not sent yet pays the current price, whatever its challenge requested', async () => {
   const cheap = await payer.pull(await challenge({ method: 'GET' }))
   const before = await received()
-  const answer = await verify(cheap, world.base, { price: '0.02', method: 'GET' })
-  expect([answer.status, answer.body.reason]).toEqual([402, 'payment-insufficient'])
+  const response = await verify(cheap, world.base, { price: '0.02', method: 'GET' })
+  expect([response.status, response.body.reason]).toEqual([402, 'payment-insufficient'])
   expect(await received()).toBe(before)
 })
 
@@ -197,8 +197,8 @@ test('a plain EIP-1559 transaction with the memo is accepted too, and without a 
   })
   const hash = await client.sendRawTransaction({ serializedTransaction })
   await client.waitForTransactionReceipt({ hash, pollingInterval: 100 })
-  const answer = await verify(push(offer, hash))
-  expect([answer.status, answer.body.payer]).toEqual([200, account.address])
+  const response = await verify(push(offer, hash))
+  expect([response.status, response.body.payer]).toEqual([200, account.address])
 })
 
 test('a hash that has paid once buys nothing with another challenge, in whichever form it came first', async () => {
@@ -252,8 +252,8 @@ const faults: readonly (readonly [string, Changes, string])[] = [
 test.each([0n, 7n])('a payer’s nonces under key %s pay one after another', async (nonceKey) => {
   const other = await aTempoPayer(chain)
   for (const nonce of [0, 1]) {
-    const answer = await verify(await other.pull(await challenge(), { nonceKey, nonce }))
-    expect([answer.status, answer.body.settlementPending]).toEqual([200, false])
+    const response = await verify(await other.pull(await challenge(), { nonceKey, nonce }))
+    expect([response.status, response.body.settlementPending]).toEqual([200, false])
   }
 })
 
@@ -261,8 +261,8 @@ test.each([0n, 8n])('a nonce under key %s that is used is refused, and nothing i
   const other = await aTempoPayer(chain)
   expect((await verify(await other.pull(await challenge(), { nonceKey }))).status).toBe(200)
   const before = await countPayments()
-  const answer = await verify(await other.pull(await challenge(), { nonceKey }))
-  expect([answer.status, answer.body.message]).toEqual([
+  const response = await verify(await other.pull(await challenge(), { nonceKey }))
+  expect([response.status, response.body.message]).toEqual([
     402,
     'the nonce is used, so that no block can take the transaction',
   ])
@@ -275,8 +275,8 @@ test('a signed transaction of an ordinary nonce that its payer has broadcast alr
   const hash = z.templateLiteral(['0x', z.string()]).parse(await nodeCall(chain, 'eth_sendRawTransaction', [signature]))
   await createPublicClient({ transport: http(chain.rpcUrl) }).waitForTransactionReceipt({ hash, pollingInterval: 100 })
   const payload = { type: 'transaction', signature }
-  const answer = await verify(formatMppCredential({ challenge: offer, payload }))
-  expect([answer.status, answer.body.txHash, answer.body.settlementPending]).toEqual([200, hash, false])
+  const response = await verify(formatMppCredential({ challenge: offer, payload }))
+  expect([response.status, response.body.txHash, response.body.settlementPending]).toEqual([200, hash, false])
 })
 
 function plainTransfer(to: Address, amount: bigint): Hex {
@@ -286,9 +286,9 @@ function plainTransfer(to: Address, amount: bigint): Hex {
 test.each(faults)('a signed transaction %s is refused before it is recorded or sent', async (_name, changes, words) => {
   const before = [await countPayments(), await received()]
   const offer = await challenge()
-  const answer = await verify(await payer.pull(offer, changes))
-  expect(await refusal(answer)).toContain('402 payment-verification-failed')
-  expect(answer.body.message).toContain(words)
+  const response = await verify(await payer.pull(offer, changes))
+  expect(await refusal(response)).toContain('402 payment-verification-failed')
+  expect(response.body.message).toContain(words)
   expect([await countPayments(), await received()]).toEqual(before)
   expect((await verify(await payer.pull(offer))).status).toBe(200)
 })
@@ -325,9 +325,9 @@ test.each(pushed)(
     const offer = await challenge()
     const hash = await broadcast(offer)
     const before = await countPayments()
-    const answer = await verify(push(offer, hash))
-    expect(await refusal(answer)).toContain('402 payment-verification-failed')
-    expect(answer.body.message).toContain(words)
+    const response = await verify(push(offer, hash))
+    expect(await refusal(response)).toContain('402 payment-verification-failed')
+    expect(response.body.message).toContain(words)
     expect(await countPayments()).toBe(before)
   },
 )

@@ -181,14 +181,14 @@ async function markAsBefore({ body }: Answer): Promise<void> {
 test('what a process of an earlier release recorded as refused gives its place back by itself, and is counted again if it settles', async () => {
   const { org, pay } = await aShop()
   keepFromBlocks()
-  const answer = await pay(await aTempoPayer(chain), 1n)
-  await markAsBefore(answer)
+  const response = await pay(await aTempoPayer(chain), 1n)
+  await markAsBefore(response)
   expect((await usedBy(org)).places).toBe(1n)
   expect(await follow(org)).toEqual(['settling'])
   expect((await usedBy(org)).places).toBe(0n)
   const { raw } = await world.database.db.one(
     z.object({ raw: z.string() }),
-    sql`select settlement ->> 'raw' as raw from payments where id = ${String(answer.body.paymentId)}`,
+    sql`select settlement ->> 'raw' as raw from payments where id = ${String(response.body.paymentId)}`,
   )
   await nodeCall(chain, 'eth_sendRawTransaction', [raw])
   await expect.poll(() => follow(org), { timeout: 60_000 }).toEqual(['settled'])
@@ -238,7 +238,7 @@ test('five sponsored transactions of a payer are on their way at once, also wher
   const answers = await Promise.all(
     Array.from({ length: 12 }, (_, index) => shops[index % 2]?.pay(payer, BigInt(index + 1), true)),
   )
-  expect(countByStatus(answers.filter((answer) => answer !== undefined))).toEqual({ 200: 5, 429: 7 })
+  expect(countByStatus(answers.filter((response) => response !== undefined))).toEqual({ 200: 5, 429: 7 })
 })
 
 test('a refused sponsored transaction gives its gas back at once, and its end gives nothing back again', async () => {

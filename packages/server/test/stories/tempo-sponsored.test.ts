@@ -77,8 +77,8 @@ test('a payer with exactly the price pays it to the last unit, and the service p
   const before = await tokenBalance(chain, 'pathUSD', settler)
   const offer = await challenge()
   expect(promisesFee(offer)).toBe(true)
-  const answer = await verify(await payer.pull(offer, { gas }))
-  expect([answer.status, answer.body.settlementPending]).toEqual([200, false])
+  const response = await verify(await payer.pull(offer, { gas }))
+  expect([response.status, response.body.settlementPending]).toEqual([200, false])
   expect(await tokenBalance(chain, 'pathUSD', payer.account.address)).toBe(0n)
   expect(await tokenBalance(chain, 'pathUSD', wallet.address)).toBe(price)
   const fee = before - (await tokenBalance(chain, 'pathUSD', settler))
@@ -125,9 +125,9 @@ test.each(greedy)('a sponsored transaction that %s is not signed', async (_name,
   const { org, challenge, verify } = await aShop()
   const before = await tokenBalance(chain, 'pathUSD', settler)
   const payer = await aPayerWithoutFees()
-  const answer = await verify(await payer.pull(await challenge(), changes))
-  expect([answer.status, answer.body.reason]).toEqual([402, 'verification-failed'])
-  expect(answer.body.message).toContain(words)
+  const response = await verify(await payer.pull(await challenge(), changes))
+  expect([response.status, response.body.reason]).toEqual([402, 'verification-failed'])
+  expect(response.body.message).toContain(words)
   expect(await tokenBalance(chain, 'pathUSD', settler)).toBe(before)
   expect(await taken(org)).toBe(0n)
 })
@@ -135,8 +135,8 @@ test.each(greedy)('a sponsored transaction that %s is not signed', async (_name,
 test('a sponsored transaction that would fail is not signed: its payer has no money', async () => {
   const { org, challenge, verify } = await aShop()
   const payer = await aTempoPayer(chain, { funded: false })
-  const answer = await verify(await payer.pull(await challenge(), { gas }))
-  expect([answer.status, answer.body.message]).toEqual([402, 'the payer holds too little of the token'])
+  const response = await verify(await payer.pull(await challenge(), { gas }))
+  expect([response.status, response.body.message]).toEqual([402, 'the payer holds too little of the token'])
   expect(await taken(org)).toBe(0n)
 })
 
@@ -150,8 +150,8 @@ test('of sponsored transactions that together exceed their payer’s balance, at
   await nodeCall(chain, 'evm_setIntervalMining', [0])
   const answers: Answer[] = []
   const verifying = credentials.map(async (credential, index) => {
-    const answer = await shops[index]?.verify(credential)
-    if (answer !== undefined) answers.push(answer)
+    const response = await shops[index]?.verify(credential)
+    if (response !== undefined) answers.push(response)
   })
   await expect.poll(() => answers.length, { timeout: 15_000 }).toBe(4)
   expect(answers.map(outcomeOf)).toEqual(
@@ -181,8 +181,8 @@ test('a sponsored challenge requests a transaction, and a hash that is bound to 
     supportedModes: ['pull'],
   })
   const hash = await payer.broadcast(offer)
-  const answer = await verify(push(offer, hash, payer))
-  expect([answer.status, answer.body.settlementPending, answer.body.txHash]).toEqual([200, false, hash])
+  const response = await verify(push(offer, hash, payer))
+  expect([response.status, response.body.settlementPending, response.body.txHash]).toEqual([200, false, hash])
   expect(await tokenBalance(chain, 'pathUSD', wallet.address)).toBe(price)
   expect((await world.call(org.testKey, 'GET', '/payments/logs')).list).toMatchObject([
     { status: 'settled', txHash: hash, amount: '0.01', payer: payer.account.address },
@@ -259,12 +259,12 @@ test('pushed money is in the log also where the quota is used up, and where the 
   const offer = offerOf(await world.call(hobby.testKey, 'POST', '/payments/challenge', requested))
   const credential = push(offer, await payer.broadcast(offer), payer)
   clock.forward(400_000)
-  const answer = await world.call(hobby.testKey, 'POST', '/payments/verify', {
+  const response = await world.call(hobby.testKey, 'POST', '/payments/verify', {
     protocol: 'mpp',
     credential,
     ...requested,
   })
-  expect([answer.status, answer.body.settlementPending]).toEqual([200, false])
+  expect([response.status, response.body.settlementPending]).toEqual([200, false])
   expect((await world.call(hobby.testKey, 'GET', '/payments/logs')).list).toMatchObject([{ status: 'settled' }])
 })
 
@@ -277,7 +277,7 @@ test('a challenge that was paid after the price rose is credited after its expir
   const credential = push(offer, await payer.broadcast(offer), payer)
   clock.forward(400_000)
   const shown = { ...route, protocol: 'mpp', credential, price: '0.02' }
-  const answer = await world.call(own.testKey, 'POST', '/payments/verify', shown)
-  expect([answer.status, answer.body.reason]).toEqual([402, 'payment-insufficient'])
+  const response = await world.call(own.testKey, 'POST', '/payments/verify', shown)
+  expect([response.status, response.body.reason]).toEqual([402, 'payment-insufficient'])
   expect((await world.call(own.testKey, 'GET', '/payments/logs')).list).toMatchObject([{ status: 'settled' }])
 })

@@ -75,8 +75,11 @@ test('one transaction that pays the challenges of two sellers is credited to eac
     [one, first],
     [other, second],
   ] as const) {
-    const [answer, again] = [await verify(shop, push(offer, hash, payer)), await verify(shop, push(offer, hash, payer))]
-    expect([answer.status, answer.body.amount, codeOf(again)]).toEqual([200, shop.price, 'duplicate-payment'])
+    const [response, again] = [
+      await verify(shop, push(offer, hash, payer)),
+      await verify(shop, push(offer, hash, payer)),
+    ]
+    expect([response.status, response.body.amount, codeOf(again)]).toEqual([200, shop.price, 'duplicate-payment'])
     expect(await amountsOf(shop)).toEqual([`settled ${shop.price}`])
   }
   expect(await isKnownPayment(hash)).toBe(true)

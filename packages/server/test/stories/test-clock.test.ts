@@ -161,7 +161,7 @@ test('live keys, deployments without a test clock and spans that are no span are
     await advance(1.5),
   ]
   const invalid = Array.from({ length: 5 }, () => [422, 'validation-error'])
-  expect(refusals.map((answer) => [answer.status, codeOf(answer)])).toEqual([
+  expect(refusals.map((response) => [response.status, codeOf(response)])).toEqual([
     [403, 'test-clock-off'],
     [403, 'test-clock-off'],
     ...invalid,

@@ -143,7 +143,7 @@ test('live keys, other organisations’ wallets, unknown tokens and invalid amou
     await deposit({ walletId, amount: '0.0000001' }),
     await deposit({ walletId, amount: '10000.1' }),
     await deposit({ walletId, amount: '9999' }),
-  ].map((answer) => [answer.status, codeOf(answer)])
+  ].map((response) => [response.status, codeOf(response)])
   expect(codes).toEqual([
     [403, 'test-deposits-off'],
     [422, 'wallet-not-found'],
@@ -198,7 +198,7 @@ test('a test payment is refused to live keys, from others’ wallets, on Tempo a
     await pay({ walletId: tempoWallet.id }),
     await pay({ walletId, price: '1.01' }),
     await pay({ walletId, price: '0' }),
-  ].map((answer) => [answer.status, codeOf(answer)])
+  ].map((response) => [response.status, codeOf(response)])
   expect(codes).toEqual([
     [403, 'test-payments-off'],
     [422, 'wallet-not-found'],

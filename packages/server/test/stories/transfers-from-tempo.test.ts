@@ -91,8 +91,8 @@ const Sent = z.object({ type: z.string(), feeToken: z.string(), calls: z.array(z
 async function node(method: string, ...params: readonly unknown[]): Promise<unknown> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
   const headers = { 'content-type': 'application/json' }
-  const answer = await fetch(tempo.rpcUrl, { method: 'POST', headers, body })
-  return z.object({ result: z.unknown() }).parse(await answer.json()).result
+  const response = await fetch(tempo.rpcUrl, { method: 'POST', headers, body })
+  return z.object({ result: z.unknown() }).parse(await response.json()).result
 }
 
 test('one token of Tempo is swapped for another in one transaction, including approval, its fee paid in the token sold', async () => {

@@ -11,11 +11,11 @@ afterAll(() => stage?.stop())
 
 test('a status for which a partner does not answer delays neither the steps nor the outcomes of other transfers', async () => {
   const [patient, buyer, other] = [await stage.aMaster(), await stage.aMaster(), await stage.aMaster()]
-  const answer = Promise.withResolvers<void>()
+  const response = Promise.withResolvers<void>()
   const queried = Promise.withResolvers<void>()
   const hang = async (own: () => Promise<RouteStatus>): Promise<RouteStatus> => {
     queried.resolve()
-    await answer.promise
+    await response.promise
     return own()
   }
   stage.conduct = { status: hang }
@@ -30,6 +30,6 @@ test('a status for which a partner does not answer delays neither the steps nor 
   expect(await stage.ended(bridged)).toMatchObject({ status: 'confirmed', toAmount: '49.95' })
   expect((await stage.get(waiting)).status).toBe('pending')
 
-  answer.resolve()
+  response.resolve()
   expect(await stage.ended(waiting)).toMatchObject({ status: 'confirmed' })
 })

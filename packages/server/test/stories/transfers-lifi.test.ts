@@ -228,21 +228,21 @@ test('a bridge by LI.FI ends as reported, whatever its statuses, once', async ()
   const sent = []
   for (const [which, sequence, end, event] of ends) {
     const master = await stage.aMaster()
-    const answer = await stage.send(bridgeOf(master, toUsdt))
-    expect([answer.status, answer.body.status, answer.body.toAmount], which).toEqual([201, 'pending', '49.9'])
+    const response = await stage.send(bridgeOf(master, toUsdt))
+    expect([response.status, response.body.status, response.body.toAmount], which).toEqual([201, 'pending', '49.9'])
     expect(await tokenBalance(base, 'USDC', master.address)).toBe(50_000_000n)
     const reported =
       'reason' in end ? naming(sequence, await fundToken(base, 'USDC', master.address, 50_000_000n)) : sequence
-    words.set(String(answer.body.txHash), [...reported])
-    sent.push({ which, answer, end, event })
+    words.set(String(response.body.txHash), [...reported])
+    sent.push({ which, response, end, event })
   }
-  for (const { which, answer, end, event } of sent) {
-    expect(await stage.ended(answer), which).toMatchObject(end)
+  for (const { which, response, end, event } of sent) {
+    expect(await stage.ended(response), which).toMatchObject(end)
     expect(
-      (await stage.eventsOf(answer)).map(({ type }) => type),
+      (await stage.eventsOf(response)).map(({ type }) => type),
       which,
     ).toEqual([event])
-    expect(words.get(String(answer.body.txHash)), which).toHaveLength(1)
+    expect(words.get(String(response.body.txHash)), which).toHaveLength(1)
   }
   expect(await tokenBalance(base, 'USDC', spokePool)).toBe(50_000_000n * BigInt(ends.length))
 }, 180_000)
@@ -251,7 +251,7 @@ test('dollars are swapped for the coin by one approval and one call, and the amo
   const master = await stage.aMaster()
   const body = swapOf(master, { fromToken: 'USDC', toToken: 'ETH', amount: '50' })
   const requested = lifi.requested.length
-  const answer = stage.send(body)
+  const response = stage.send(body)
   const sentHash = async () => {
     await stage.mine()
     return lifi.requested.slice(requested).find(({ path }) => path === '/v1/status')?.query.txHash ?? ''
@@ -260,7 +260,7 @@ test('dollars are swapped for the coin by one approval and one call, and the amo
   words.set(await sentHash(), [
     reply('DONE', 'COMPLETED', arrived('15000000000000000', { chainId: 8_453, address: zeroAddress })),
   ])
-  const sent = await answer
+  const sent = await response
   expect([sent.status, sent.body.status, sent.body.route, sent.body.toAmount]).toEqual([
     201,
     'confirmed',

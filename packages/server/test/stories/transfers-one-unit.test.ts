@@ -32,8 +32,8 @@ afterAll(async () => {
 const masters = '/wallet-infra/master-wallets'
 
 async function made(where: string, body: unknown): Promise<Managed> {
-  const answer = await world.call(org.liveKey, 'POST', where, body)
-  return { id: String(answer.body.id), address: answer.body.address as Address }
+  const response = await world.call(org.liveKey, 'POST', where, body)
+  return { id: String(response.body.id), address: response.body.address as Address }
 }
 
 function aMaster(): Promise<Managed> {

@@ -48,7 +48,7 @@ async function signedMinimums({ address }: Managed): Promise<bigint[]> {
   return rows.map(({ least }) => BigInt(`0x${least}`))
 }
 
-const refusal = (answer: Answer) => [answer.status, codeOf(answer), answer.body.offered, answer.body.minimum]
+const refusal = (response: Answer) => [response.status, codeOf(response), response.body.offered, response.body.minimum]
 
 test.each<[string, bigint, string]>([
   ['a millionth of a dollar for 50', 1n, '0.000001'],
@@ -88,14 +88,14 @@ test('the caller’s minimum is the signed call’s minimum: the partner is quer
 test('a partner whose call guarantees less than the minimum is refused, whatever its estimate', async () => {
   const master = await stage.aMaster()
   stage.conduct = { quote: offering(49_100_000n, 48_900_000n) }
-  const answer = await stage.send(bridgeOf(master))
-  expect([answer.status, codeOf(answer)]).toEqual([503, 'partner-unavailable'])
+  const response = await stage.send(bridgeOf(master))
+  expect([response.status, codeOf(response)]).toEqual([503, 'partner-unavailable'])
   expect(await stage.countOf(master)).toBe(0)
 })
 
 test.each([['0'], ['-1'], ['1.1234567'], ['many']])('a minimum of %s is a validation error', async (minToAmount) => {
-  const answer = await stage.send(bridgeOf(await stage.aMaster(), { minToAmount }))
-  expect([answer.status, codeOf(answer), JSON.stringify(answer.body.errors)]).toEqual([
+  const response = await stage.send(bridgeOf(await stage.aMaster(), { minToAmount }))
+  expect([response.status, codeOf(response), JSON.stringify(response.body.errors)]).toEqual([
     422,
     'validation-error',
     expect.stringContaining('/minToAmount'),
@@ -144,7 +144,7 @@ test('of five concurrent transfers with one quote, one is made', async () => {
   const body = bridgeOf(master, { amount: '10' })
   const { quoteId } = (await quoteOf(body)).body
   const answers = await Promise.all(Array.from({ length: 5 }, () => stage.send({ ...body, quoteId })))
-  const codes = answers.map((answer) => (answer.status === 201 ? 'made' : codeOf(answer)))
+  const codes = answers.map((response) => (response.status === 201 ? 'made' : codeOf(response)))
   expect(codes.toSorted()).toEqual(['made', ...Array.from({ length: 4 }, () => 'quote-not-found')])
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(90_000_000n)
 })
@@ -172,9 +172,9 @@ test('a quote binds wallet, tokens, chains, recipient and amount', async () => {
     ['toChain', 'base'],
     ['toToken', 'ETH'],
   ] as const) {
-    const answer = await stage.send({ ...body, quoteId, minToAmount: '0.000001', [field]: value })
-    expect([field, answer.status, codeOf(answer)]).toEqual([field, 422, 'quote-mismatch'])
-    expect(JSON.stringify(answer.body.errors)).toContain(`/${field}`)
+    const response = await stage.send({ ...body, quoteId, minToAmount: '0.000001', [field]: value })
+    expect([field, response.status, codeOf(response)]).toEqual([field, 422, 'quote-mismatch'])
+    expect(JSON.stringify(response.body.errors)).toContain(`/${field}`)
   }
   expect((await stage.send({ ...body, quoteId })).status, 'none of them used it up').toBe(201)
 })

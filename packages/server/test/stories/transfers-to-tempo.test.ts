@@ -171,18 +171,18 @@ test('a bridge to Tempo by Relay ends as reported, whatever its statuses, once',
     const master = await stage.aMaster()
     const body = bridgeOf(master, toTempo)
     words.set(body.toAddress, [statusReply('waiting')])
-    const answer = await stage.send(body)
-    expect([answer.status, answer.body.status, answer.body.toAmount], which).toEqual([201, 'pending', '49.98'])
+    const response = await stage.send(body)
+    expect([response.status, response.body.status, response.body.toAmount], which).toEqual([201, 'pending', '49.98'])
     expect(await tokenBalance(base, 'USDC', master.address)).toBe(50_000_000n)
     const reported =
       'reason' in end ? naming(sequence, await fundToken(base, 'USDC', master.address, 50_000_000n)) : sequence
     words.set(body.toAddress, [...reported])
-    sent.push({ which, answer, end, event, to: body.toAddress })
+    sent.push({ which, response, end, event, to: body.toAddress })
   }
-  for (const { which, answer, end, event, to } of sent) {
-    expect(await stage.ended(answer), which).toMatchObject(end)
+  for (const { which, response, end, event, to } of sent) {
+    expect(await stage.ended(response), which).toMatchObject(end)
     expect(
-      (await stage.eventsOf(answer)).map(({ type }) => type),
+      (await stage.eventsOf(response)).map(({ type }) => type),
       which,
     ).toEqual([event])
     expect(words.get(to), which).toHaveLength(1)

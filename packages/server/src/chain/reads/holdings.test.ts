@@ -123,10 +123,10 @@ test.each<readonly [string, (results: Returns) => Returns | Hex]>([
   ['answers a number', () => word(7n)],
 ])('a node that %s is reported as chain-unavailable and never as a balance', async (_, lie) => {
   const { url } = await aNode('base-sepolia', lie)
-  const answer = await chainAt('base-sepolia', [url])
+  const response = await chainAt('base-sepolia', [url])
     .holdings(questions)
     .catch((error: unknown) => error)
-  expect(isProblem(answer, 'chain-unavailable')).toBe(true)
+  expect(isProblem(response, 'chain-unavailable')).toBe(true)
 })
 
 test('of concurrent reads only those fail whose token returns no balance', async () => {
@@ -136,7 +136,9 @@ test('of concurrent reads only those fail whose token returns no balance', async
   const chain = chainAt('base-sepolia', [url])
   const answers = await Promise.allSettled(questions.map((question) => chain.holdings([question])))
   expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
-  const [first, second, third] = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : answer.reason))
+  const [first, second, third] = answers.map((response) =>
+    response.status === 'fulfilled' ? response.value : response.reason,
+  )
   expect([first, third]).toEqual([[{ native: 0n, tokens: [1n] }], [{ native: 4n, tokens: [5n] }]])
   expect(isProblem(second, 'chain-unavailable')).toBe(true)
   expect(requested.requests).toBe(1)

@@ -46,7 +46,7 @@ type Node = (call: RpcCall) => unknown
 
 /** A fake node: returns a result for each call, or an error when `node` throws. */
 function rpcOf(node: Node): Rpc {
-  const answer = (call: RpcCall): RpcResponse => {
+  const response = (call: RpcCall): RpcResponse => {
     try {
       return { ok: true, result: node(call) }
     } catch (error) {
@@ -54,10 +54,10 @@ function rpcOf(node: Node): Rpc {
     }
   }
   const rpc: Rpc = {
-    batch: async (calls) => calls.map(answer),
-    call: async (method, params) => answer({ method, params }),
+    batch: async (calls) => calls.map(response),
+    call: async (method, params) => response({ method, params }),
     async result(method, params) {
-      const got = answer({ method, params })
+      const got = response({ method, params })
       if (!got.ok) throw new Error(got.message)
       return got.result
     },

@@ -15,8 +15,8 @@ function nodeAt(url: string, missing: readonly string[] = []): Rpc {
   const call = async (method: string, params: readonly unknown[]): Promise<RpcResponse> => {
     if (missing.includes(method)) throw fail('chain-unavailable', {}, new Error(`no ${method}`))
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
-    const answer = await fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
-    const { result, error } = (await answer.json()) as {
+    const response = await fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
+    const { result, error } = (await response.json()) as {
       result?: unknown
       error?: { code: number; message: string; data?: `0x${string}` }
     }
@@ -26,9 +26,9 @@ function nodeAt(url: string, missing: readonly string[] = []): Rpc {
     call,
     batch: (calls) => Promise.all(calls.map(({ method, params }) => call(method, params))),
     async result(method, params) {
-      const answer = await call(method, params)
-      if (!answer.ok) throw fail('chain-unavailable', {}, new Error(answer.message))
-      return answer.result
+      const response = await call(method, params)
+      if (!response.ok) throw fail('chain-unavailable', {}, new Error(response.message))
+      return response.result
     },
     onOneNode: (work) => work(rpc),
   }

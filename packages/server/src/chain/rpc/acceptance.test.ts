@@ -10,14 +10,14 @@ type Answer = 'accepts' | 'refuses' | 'fails' | 'hangs'
 async function judged(...answers: readonly Answer[]): Promise<'accepted' | 'refused' | 'unavailable'> {
   const voters = answers.map(() => ({}) as Voter)
   const query = async (voter: Voter): Promise<Answer> => {
-    const answer = answers[voters.indexOf(voter)]
-    if (answer === 'hangs') return new Promise(() => undefined)
-    if (answer === undefined || answer === 'fails') throw fail('chain-unavailable')
-    return answer
+    const response = answers[voters.indexOf(voter)]
+    if (response === 'hangs') return new Promise(() => undefined)
+    if (response === undefined || response === 'fails') throw fail('chain-unavailable')
+    return response
   }
   const electorate = { voters, needed: Math.floor(answers.length / 2) + 1 }
   try {
-    const { isAccepted } = await requestAcceptance(electorate, query, (answer) => answer === 'accepts')
+    const { isAccepted } = await requestAcceptance(electorate, query, (response) => response === 'accepts')
     return isAccepted ? 'accepted' : 'refused'
   } catch (error) {
     if (isProblem(error, 'chain-unavailable')) return 'unavailable'

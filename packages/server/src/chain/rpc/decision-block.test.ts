@@ -25,8 +25,8 @@ function aNode(head: bigint, fork = 'a') {
     batch,
     call,
     result: async (method, params) => {
-      const answer = await call(method, params)
-      return answer.ok ? answer.result : undefined
+      const response = await call(method, params)
+      return response.ok ? response.result : undefined
     },
     onOneNode: (work) => work(rpc),
   }

@@ -183,7 +183,7 @@ test('a receipt of more than 8 MiB is read with others, and its node is not at f
   const answers = await rpc.batch(
     ['0x02', '0x01', '0x03'].map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
   )
-  const receipts = answers.map((answer, index) => readReceipt(resultOf(answer), `0x0${[2, 1, 3][index]}`))
+  const receipts = answers.map((response, index) => readReceipt(resultOf(response), `0x0${[2, 1, 3][index]}`))
   expect(receipts.map((receipt) => receipt?.logs.length)).toEqual([2, 30_000, 2])
   expect(receipts[1]?.logs.at(-1)).toEqual({ address: `0x${'a'.repeat(40)}`, topics: [], data: '0x' })
   expect(nodes.all.map(({ state }) => state)).toEqual(['up'])
@@ -200,7 +200,7 @@ test('calls whose answers are too large together are sent again in parts, to the
   const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, clock: systemClock, lagBlocks: 3n })
   const methods = ['a', 'b', 'c', 'd', 'e']
   const answers = await rpc.batch(methods.map((method) => ({ method, params: [] })))
-  expect(answers.map((answer) => answer.ok && String(answer.result).trim())).toEqual(methods)
+  expect(answers.map((response) => response.ok && String(response.result).trim())).toEqual(methods)
   expect(sizes).toEqual([5, 1, 1, 1, 1, 1])
   expect(nodes.all.map(({ state }) => state)).toEqual(['up', 'unchecked'])
 })
@@ -251,9 +251,9 @@ test('a call that reverts with megabytes is read up to 1 MiB, and is a revert', 
       requests += 1
       return { body: calls.map(({ id }) => ({ jsonrpc: '2.0', id, error })) }
     })
-  const answer = await anRpc([await node(), await node()]).call('eth_estimateGas', [{}])
-  expect(callFaultOf(answer)).toBe('code')
-  expect(answer).toMatchObject({ ok: false, data: undefined })
+  const response = await anRpc([await node(), await node()]).call('eth_estimateGas', [{}])
+  expect(callFaultOf(response)).toBe('code')
+  expect(response).toMatchObject({ ok: false, data: undefined })
   expect(requests).toBe(1)
 })
 

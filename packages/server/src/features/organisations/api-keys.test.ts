@@ -117,9 +117,9 @@ test('another organisation in the path is 401, whether it exists or not', async 
       await world.call(org.testKey, 'GET', `/organisations/${orgId}/api-keys`),
       await world.call(org.testKey, 'DELETE', `/organisations/${orgId}/api-keys/${id}`),
     ]
-    for (const answer of answers) {
-      expect([answer.status, codeOf(answer)]).toEqual([401, 'unauthorized'])
-      expect(answer.body.detail).toMatch(/^API key is invalid or missing.*wrong organisation/)
+    for (const response of answers) {
+      expect([response.status, codeOf(response)]).toEqual([401, 'unauthorized'])
+      expect(response.body.detail).toMatch(/^API key is invalid or missing.*wrong organisation/)
     }
   }
 })
@@ -154,7 +154,7 @@ test('no request that begins after the response to the revocation succeeds, howe
   const under = Array.from({ length: 40 }, () => world.call(key, 'GET', '/organisations/current'))
   await world.call(org.testKey, 'DELETE', `${path}/${id}`)
   const after = await Promise.all(Array.from({ length: 40 }, () => world.call(key, 'GET', '/organisations/current')))
-  expect(new Set(after.map((answer) => answer.status))).toEqual(new Set([401]))
+  expect(new Set(after.map((response) => response.status))).toEqual(new Set([401]))
   await Promise.all(under)
 })
 

@@ -122,8 +122,8 @@ test('the keys of organisations that a key created end with it, also one that it
   const founder = await world.organisation()
   const leaked = await aKey(founder.testKey)
   const found = (key: string) => world.call(key, 'POST', '/organisations', { name: 'Elsewhere' })
-  const firstKeyOf = (answer: Answer) =>
-    (answer.body.apiKeys as { id: string; key: string }[])[0] as { id: string; key: string }
+  const firstKeyOf = (response: Answer) =>
+    (response.body.apiKeys as { id: string; key: string }[])[0] as { id: string; key: string }
   const second = firstKeyOf(await found(leaked.key))
   const third = firstKeyOf(await found(second.key))
   const remove = `${path}/${leaked.id}`

@@ -162,7 +162,7 @@ test.each(Array.from({ length: 5 }, (_, round) => round))(
       person.call('DELETE', `${path}/${first}`),
       other.call('PATCH', `${path}/${second}`, { role: 'viewer' }),
     ])
-    expect(answers.filter((answer) => answer.status === 409).map(codeOf)).toEqual(['last-owner'])
+    expect(answers.filter((response) => response.status === 409).map(codeOf)).toEqual(['last-owner'])
     const members = await world.call(org.testKey, 'GET', path)
     expect(members.list.filter((member) => member.role === 'owner')).toHaveLength(1)
   },

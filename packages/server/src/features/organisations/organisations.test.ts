@@ -12,8 +12,8 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 
-function firstKey(answer: Answer): Record<string, unknown> {
-  return z.tuple([z.record(z.string(), z.unknown())]).parse(answer.body.apiKeys)[0]
+function firstKey(response: Answer): Record<string, unknown> {
+  return z.tuple([z.record(z.string(), z.unknown())]).parse(response.body.apiKeys)[0]
 }
 
 test('a created organisation is on the hobby plan and has one test key that works', async () => {
@@ -74,9 +74,9 @@ test.each([
   [{ name: 'x', type: 'club' }, '/type'],
   [{ name: 7 }, '/name'],
 ])('an organisation of %j is refused and the error names the field', async (body, path) => {
-  const answer = await world.call(org.testKey, 'POST', '/organisations', body)
-  expect([answer.status, codeOf(answer)]).toEqual([422, 'validation-error'])
-  expect(answer.body.errors).toEqual(expect.arrayContaining([expect.objectContaining({ path })]))
+  const response = await world.call(org.testKey, 'POST', '/organisations', body)
+  expect([response.status, codeOf(response)]).toEqual([422, 'validation-error'])
+  expect(response.body.errors).toEqual(expect.arrayContaining([expect.objectContaining({ path })]))
 })
 
 test('repeating a creation with its Idempotency-Key creates one organisation and returns the same key, only to the calling key', async () => {

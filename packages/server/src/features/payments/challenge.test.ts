@@ -37,8 +37,8 @@ async function aWalletOn(chain: string, supportedTokens: readonly string[], key 
 }
 
 test('an EIP-3009 wallet offers an evm/charge with the same price, token and expiry as x402', async () => {
-  const answer = await challenge({ description: 'Weather' })
-  const offer = offerOf(answer)
+  const response = await challenge({ description: 'Weather' })
+  const offer = offerOf(response)
   expect(offer).toEqual({
     id: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
     realm: 'api.example.com',
@@ -51,8 +51,8 @@ test('an EIP-3009 wallet offers an evm/charge with the same price, token and exp
     opaque: expect.any(String),
     header: undefined,
   })
-  expect(answer.body.expiresAt).toBe(offer.expires)
-  const required = JSON.parse(Buffer.from(String(answer.body.x402), 'base64').toString())
+  expect(response.body.expiresAt).toBe(offer.expires)
+  const required = JSON.parse(Buffer.from(String(response.body.x402), 'base64').toString())
   expect(requestOf(offer)).toEqual({
     amount: required.accepts[0].amount,
     currency: required.accepts[0].asset,
@@ -97,9 +97,9 @@ test('the id is the tenant’s own HMAC of what was offered, so a key of the ser
 test('a wallet on Tempo is offered tempo/charge for each token, at most four, and nothing by x402', async () => {
   const tokens = ['ThetaUSD', 'pathUSD', 'AlphaUSD', 'BetaUSD']
   const walletId = await aWalletOn('tempo', tokens)
-  const answer = await challenge({ walletId })
-  expect([answer.status, answer.body.x402, answer.body.x402V1]).toEqual([200, null, null])
-  const offers = offersOf(answer)
+  const response = await challenge({ walletId })
+  expect([response.status, response.body.x402, response.body.x402V1]).toEqual([200, null, null])
+  const offers = offersOf(response)
   expect(offers.map(({ method, intent }) => `${method}/${intent}`)).toEqual(Array(4).fill('tempo/charge'))
   expect(offers.map((offer) => requestOf(offer).currency)).toEqual([
     '0x20C0000000000000000000000000000000000003',
@@ -107,13 +107,13 @@ test('a wallet on Tempo is offered tempo/charge for each token, at most four, an
     '0x20C0000000000000000000000000000000000001',
     '0x20C0000000000000000000000000000000000002',
   ])
-  expect(requestOf(offers[0] ?? offerOf(answer))).toEqual({
+  expect(requestOf(offers[0] ?? offerOf(response))).toEqual({
     amount: '10000',
     currency: '0x20C0000000000000000000000000000000000003',
     recipient: wallet.address,
     methodDetails: { chainId: 42431 },
   })
-  expect(String(answer.body.mpp).length).toBeLessThan(4_096)
+  expect(String(response.body.mpp).length).toBeLessThan(4_096)
   expect((await challenge({ walletId, acceptMPP: false })).status).toBe(422)
 })
 
@@ -164,8 +164,8 @@ test('whatever a description contains, the header is one line of Latin-1 and eve
   const description = `line one\r\nX-Evil: yes\u0007 "quoted\\" – ☃ 🎉 ${'long '.repeat(190)}`
   const { testKey } = await world.organisation()
   const walletId = await aWalletOn('tempo-moderato', ['pathUSD', 'AlphaUSD', 'BetaUSD', 'ThetaUSD'], testKey)
-  const answer = await challenge({ walletId, description }, testKey)
-  const header = String(answer.body.mpp)
+  const response = await challenge({ walletId, description }, testKey)
+  const header = String(response.body.mpp)
   expect(header).toMatch(/^[\x20-\x7e\xa0-\xff]+$/)
   expect(header.length).toBeLessThan(8_192)
   const offers = parseChallenges(header)
@@ -183,11 +183,11 @@ test('a host name given instead of a resource is the realm, without port and in 
 
 test('a price of zero requires a proof on Tempo, wherever the wallet is, and has no x402 challenge', async () => {
   for (const price of ['0', '0.00']) {
-    const answer = await challenge({ price })
-    expect([answer.status, answer.body.x402, answer.body.x402V1]).toEqual([200, null, null])
-    expect(offersOf(answer)).toHaveLength(1)
-    expect(offerOf(answer).method).toBe('tempo')
-    expect(requestOf(offerOf(answer))).toEqual({
+    const response = await challenge({ price })
+    expect([response.status, response.body.x402, response.body.x402V1]).toEqual([200, null, null])
+    expect(offersOf(response)).toHaveLength(1)
+    expect(offerOf(response).method).toBe('tempo')
+    expect(requestOf(offerOf(response))).toEqual({
       amount: '0',
       currency: '0x20C0000000000000000000000000000000000000',
       recipient: wallet.address,

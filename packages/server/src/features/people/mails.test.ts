@@ -48,8 +48,8 @@ test('at any time a person who asks has a link that works for five minutes, sent
   let newest = await request(email)
   for (let round = 0; round < 40; round++) {
     wait(37_000)
-    const answer = await request(email)
-    if (answer.isSent) newest = answer
+    const response = await request(email)
+    if (response.isSent) newest = response
     wait(5 * minute - 37_000 * (round % 2))
     expect(await newest.use(), `round ${round}`).toBe(true)
     newest = await request(email)

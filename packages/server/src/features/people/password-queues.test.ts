@@ -33,8 +33,8 @@ function aSignIn() {
       'content-type': 'application/json',
       ...(cookie !== undefined && { cookie, origin: deps.baseUrl }),
     }
-    const answer = await page?.respond({}, { method: 'POST', url: `/auth${path}`, headers, body, address })
-    return answer?.status ?? 0
+    const response = await page?.respond({}, { method: 'POST', url: `/auth${path}`, headers, body, address })
+    return response?.status ?? 0
   }
   /** The cookie of a browser in which somebody signed in with this address before. */
   const known = (email: string): string => {

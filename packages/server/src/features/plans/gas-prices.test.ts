@@ -9,9 +9,9 @@ const base = served('base')
 const gas = 70_000n
 
 test('before any node has reported a gas price, budgets assume a high one, and no price is refused for it', async () => {
-  let answer: (weiPerGas: bigint) => void = () => {}
+  let response: (weiPerGas: bigint) => void = () => {}
   const baseFee = new Promise<bigint>((resolve) => {
-    answer = resolve
+    response = resolve
   })
   const node = {
     offeredFees: async () => ({ baseFee: await baseFee, priorityFee: 0n, l1Fee: 0n, dataGas: 0n }),
@@ -23,7 +23,7 @@ test('before any node has reported a gas price, budgets assume a high one, and n
   expect([prices.costOf(base, gas), prices.knownCostOf(base, gas)]).toEqual([420_000_000n, 0n])
   expect(prices.lowestKnownCostOf(base, gas)).toBe(undefined)
   const first = prices.recentReads([base, served('optimism')])
-  answer(10_000_000n)
+  response(10_000_000n)
   await first
   expect(prices.knownCostOf(base, gas)).toBe(2_100_000n)
   expect(prices.knownCostOf(served('optimism'), gas), 'a network without nodes').toBe(0n)

@@ -236,8 +236,8 @@ test('a route is seen and changed by its own organisation and environment alone'
   for (const key of [other.testKey, other.liveKey, org.liveKey]) {
     expect(await routesOf(org, '', key)).toEqual([])
     for (const [method, body] of [['GET'], ['PATCH', { isPublic: true }]] as const) {
-      const answer = await world.call(key, method, `/registry/routes/${id}`, body)
-      expect([answer.status, codeOf(answer)]).toEqual([404, 'registry-route-not-found'])
+      const response = await world.call(key, method, `/registry/routes/${id}`, body)
+      expect([response.status, codeOf(response)]).toEqual([404, 'registry-route-not-found'])
     }
   }
   await see(org, {}, org.liveKey)

@@ -202,8 +202,8 @@ test('requests with one key that arrive together write one document, and a repea
   const send = (key: string, name = key) =>
     stage.world.call(org.testKey, 'POST', path, { name, data: {} }, { 'idempotency-key': key })
   const answers = await Promise.all(['a', 'a', 'b', 'c', 'a'].map((key) => send(key)))
-  for (const answer of answers.filter(({ status }) => status !== 201))
-    expect(codeOf(answer)).toBe('idempotency-in-progress')
+  for (const response of answers.filter(({ status }) => status !== 201))
+    expect(codeOf(response)).toBe('idempotency-in-progress')
   expect((await writtenBy(org)).map(({ name }) => name)).toEqual(['a', 'b', 'c'])
   const [first] = answers.filter(({ status, body }) => status === 201 && body.name === 'a')
   const repeat = await send('a')

@@ -43,8 +43,8 @@ async function largeVault(): Promise<VaultId> {
   return id as VaultId
 }
 
-function lengthOf(answer: Answer): string | null {
-  return answer.headers.get('content-length')
+function lengthOf(response: Answer): string | null {
+  return response.headers.get('content-length')
 }
 
 test('a vault of many items is sent in pieces, with all that a smaller one has', async () => {
@@ -53,18 +53,18 @@ test('a vault of many items is sent in pieces, with all that a smaller one has',
   const tenant = { organisationId: org.id, environment: 'test' as const }
   const [documents, files] = [await listDocuments(db, tenant, id, 262_144), await listFiles(db, tenant, id)]
   const small = await stage.call(org, 'GET', `/vaults/${await stage.vault(org)}`)
-  const answer = await stage.call(org, 'GET', `/vaults/${id}`)
-  expect([answer.status, lengthOf(answer), lengthOf(small) !== null]).toEqual([200, null, true])
-  expect(answer.headers.get('content-type')).toBe(small.headers.get('content-type'))
-  expect(Object.keys(answer.body).sort()).toEqual(Object.keys(small.body).sort())
+  const response = await stage.call(org, 'GET', `/vaults/${id}`)
+  expect([response.status, lengthOf(response), lengthOf(small) !== null]).toEqual([200, null, true])
+  expect(response.headers.get('content-type')).toBe(small.headers.get('content-type'))
+  expect(Object.keys(response.body).sort()).toEqual(Object.keys(small.body).sort())
   const asSent = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
-  expect(answer.body.documents).toEqual(asSent(documents.map(shownDocument)))
+  expect(response.body.documents).toEqual(asSent(documents.map(shownDocument)))
   expect(documents.filter(({ data }) => data !== null).length).toBeGreaterThan(500)
   expect(documents.at(-1)?.data).toBeNull()
-  const shownFiles = answer.body.files as { readonly id: string; readonly url: string }[]
+  const shownFiles = response.body.files as { readonly id: string; readonly url: string }[]
   expect(shownFiles.map(({ id: fileId }) => fileId)).toEqual(files.map(({ id: fileId }) => fileId))
   expect(shownFiles.every(({ url }) => url.startsWith('http'))).toBe(true)
-  const { items } = answer.body.manifest as { readonly items: readonly { readonly id: string }[] }
+  const { items } = response.body.manifest as { readonly items: readonly { readonly id: string }[] }
   expect(items.map((item) => item.id)).toEqual([...documents, ...files].map((item) => item.id))
 })
 

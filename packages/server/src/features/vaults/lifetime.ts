@@ -3,7 +3,7 @@ import { planOf } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import { appendVaultEvent, refuseFullStream } from './events.ts'
 import type { Ctx } from './ports.ts'
-import { lockPlace, releaseCounts, reserveQuota } from './quota.ts'
+import { lockCounters, releaseCounts, reserveQuota } from './quota.ts'
 import type { ExtendRequest, Vault, VaultId } from './schema.ts'
 import { markPersisted, setLifetime, type VaultRow } from './store.ts'
 import { lifetimeFrom } from './ttl.ts'
@@ -18,7 +18,7 @@ export function extendVault(ctx: Ctx, vaultId: VaultId, { ttl }: ExtendRequest):
     const vault = await lockPresent(tx, ctx, vaultId)
     if (vault.persistedAt !== null) throw fail('vault-persisted')
     if (vault.sealedAt === null) refuseFullStream(vault)
-    await lockPlace(tx, ctx, vault)
+    await lockCounters(tx, ctx, vault)
     const lifetime = lifetimeFrom(ctx, await planOf(tx, ctx.tenant.organisationId), ttl)
     await setLifetime(tx, ctx.tenant, vaultId, lifetime)
     const payload = { expiresAt: lifetime.expiresAt.toISOString() }
@@ -36,7 +36,7 @@ export function persistVault(ctx: Ctx, vaultId: VaultId): Promise<Vault> {
   return ctx.db.tx(async (tx) => {
     const vault = await lockPresent(tx, ctx, vaultId)
     if (vault.persistedAt !== null) return shownVault(ctx.tenant, vault)
-    await lockPlace(tx, ctx, vault)
+    await lockCounters(tx, ctx, vault)
     const persistedAt = ctx.clock.now()
     await releaseCounts(tx, ctx, { activeVaults: 1 })
     const plan = await planOf(tx, ctx.tenant.organisationId)

@@ -12,9 +12,9 @@ beforeAll(async () => {
 afterAll(() => stage.world.stop())
 
 /** A limit error has the seven fields of the document and the request’s id. */
-function expectLimit(answer: Answer, status: number, code: string, limit: number, current: number): void {
-  expect(answer.status).toBe(status)
-  expect(answer.body).toEqual({
+function expectLimit(response: Answer, status: number, code: string, limit: number, current: number): void {
+  expect(response.status).toBe(status)
+  expect(response.body).toEqual({
     type: `http://purser.test/problems/${code}`,
     title: 'Plan Limit Reached',
     status,

@@ -116,7 +116,7 @@ async function notCounted(db: Queryable, tenant: Tenant, kind: VaultKind, now: D
  * Locks the counters of a vault before its expiry is changed, so that no other vault takes its place in the quota if it expires meanwhile. Throws if
  * it expired while waiting for the locks.
  */
-export async function lockPlace(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vault: VaultRow): Promise<void> {
+export async function lockCounters(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vault: VaultRow): Promise<void> {
   for (const kind of vaultKinds) await lockCounter(tx, ctx.tenant, kind, periodOf(kind, ctx.clock.now()))
   if (isExpired(vault, ctx.clock.now())) throw fail('vault-not-found')
 }

@@ -35,8 +35,8 @@ beforeAll(async () => {
 })
 afterAll(() => stage.world.stop())
 
-function manifestIn(answer: Answer): SealManifest {
-  const read = readManifest(answer.body.manifest)
+function manifestIn(response: Answer): SealManifest {
+  const read = readManifest(response.body.manifest)
   if ('fault' in read) throw new Error(`no manifest: ${read.fault.path} ${read.fault.message}`)
   return read.value
 }
@@ -161,8 +161,8 @@ function readProof(whole: unknown): SealProof {
 
 test('there is no proof before the seal', async () => {
   const id = await stage.vault(org)
-  const answer = await stage.call(org, 'GET', `/vaults/${id}/proof`)
-  expect([answer.status, codeOf(answer)]).toEqual([409, 'vault-not-sealed'])
+  const response = await stage.call(org, 'GET', `/vaults/${id}/proof`)
+  expect([response.status, codeOf(response)]).toEqual([409, 'vault-not-sealed'])
 })
 
 test('an empty vault can be sealed, and the summary is optional', async () => {

@@ -140,8 +140,8 @@ test('from the instant of its end on, a vault does not exist for any call, swept
       ['POST', '/persist'],
       ['POST', '/seal', {}],
     ] as const) {
-      const answer = await stage.call(org, method, `/vaults/${id}${path}`, body)
-      expect([method, path, answer.status, codeOf(answer)]).toEqual([method, path, 404, 'vault-not-found'])
+      const response = await stage.call(org, method, `/vaults/${id}${path}`, body)
+      expect([method, path, response.status, codeOf(response)]).toEqual([method, path, 404, 'vault-not-found'])
     }
   }
 })

@@ -56,8 +56,8 @@ test('dry runs leave the limit to the replay that follows them', async () => {
 
 test('an event that nothing caused costs as much as twenty requests', async () => {
   const hook = await world.call(org.testKey, 'POST', '/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })
-  const left = (answer: { readonly headers: Headers }) =>
-    Number(/r=(\d+)/.exec(answer.headers.get('ratelimit') ?? '')?.[1])
+  const left = (response: { readonly headers: Headers }) =>
+    Number(/r=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.[1])
   const paths = [
     ['/events/trigger', { type: 'vault.sealed' }],
     [`/webhooks/${hook.body.id}/test`, undefined],

@@ -108,8 +108,8 @@ test('a payment and a delivery are not sent to a server of the deployment', asyn
 
 test('an unknown event type, a repeated one, and none are refused; every known one is accepted', async () => {
   for (const events of [['vault.sealled'], ['*', '*'], [], ['']]) {
-    const answer = await create({ url, events })
-    expect([answer.status, codeOf(answer)]).toEqual([422, 'validation-error'])
+    const response = await create({ url, events })
+    expect([response.status, codeOf(response)]).toEqual([422, 'validation-error'])
   }
   expect((await create({ url, events: eventTypes })).status).toBe(201)
 })

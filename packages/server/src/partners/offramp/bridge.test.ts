@@ -221,8 +221,8 @@ test.each([
   ['a server error', { status: 500, json: {} }],
   ['overload', { status: 429, json: {} }],
   ['a refused key', { status: 401, json: {} }],
-] as const)('%s is not an answer: the payout stays unknown', async (_, answer) => {
-  reported = answer
+] as const)('%s is not an answer: the payout stays unknown', async (_, response) => {
+  reported = response
   await expect(bridge.createPayout(payout)).rejects.toMatchObject({ code: 'partner-unavailable' })
   await expect(bridge.readPayout('transfer_123', payout)).rejects.toMatchObject({ code: 'partner-unavailable' })
 })

@@ -217,9 +217,9 @@ test.each<readonly [string, string, (today: string) => ListResponse]>([
   ['a redirect to nowhere', 'unreachable', () => ({ status: 302 })],
   ['a redirect to a file', 'unreachable', () => ({ status: 302, headers: { location: 'file:///etc/passwd' } })],
   ['a redirect without end', 'unreachable', () => ({ status: 302, headers: { location: '/again' } })],
-])('a source that is %s is refused, and the current list stays', async (_what, code, answer) => {
+])('a source that is %s is refused, and the current list stays', async (_what, code, response) => {
   const { refusal, clock } = await aDeployment()
-  const url = await aSource(() => answer(dayOf(clock)))
+  const url = await aSource(() => response(dayOf(clock)))
   expect(await refusal({ url })).toBe(code)
 })
 

@@ -28,9 +28,9 @@ async function firstResponse(port: number, bytes: string): Promise<string> {
   })
   socket.once('close', () => answered.resolve(text))
   socket.write(bytes)
-  const answer = await answered.promise
+  const response = await answered.promise
   socket.destroy()
-  return answer
+  return response
 }
 
 test('S1: a request without a valid key is refused before its body has arrived', async () => {
@@ -190,10 +190,10 @@ test('a caller that never reads its response is disconnected', async () => {
 
 /** Reads a list of large toys page by page, and returns the toys of each page. */
 async function pagesOf(base: string, path: string): Promise<string[][]> {
-  const answer = await fetch(`${base}${path}`, { headers: { authorization: 'Bearer org1 key1' } })
-  expect(answer.status).toBe(200)
-  const page = (await answer.json()) as string[]
-  const next = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
+  const response = await fetch(`${base}${path}`, { headers: { authorization: 'Bearer org1 key1' } })
+  expect(response.status).toBe(200)
+  const page = (await response.json()) as string[]
+  const next = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
   return next === undefined ? [page] : [page, ...(await pagesOf(base, next))]
 }
 
@@ -227,9 +227,9 @@ test('S6: a response costs a token for each 64 KiB that were read for it, and th
 test('S6: what a guest owes keeps no other caller of its address waiting', async () => {
   const { base } = await aToyServer({ addressLimit: { perSecond: 1, burst: 60 } })
   const shown = async (ticket: string) => {
-    const answer = await fetch(`${base}/toys/shown?ticket=${ticket}`)
-    await answer.text()
-    return answer.status
+    const response = await fetch(`${base}/toys/shown?ticket=${ticket}`)
+    await response.text()
+    return response.status
   }
   expect([await shown('one'), await shown('one'), await shown('another')]).toEqual([200, 429, 200])
   expect((await fetch(`${base}/page`)).status).toBe(200)

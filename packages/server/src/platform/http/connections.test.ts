@@ -91,23 +91,23 @@ afterAll(async () => {
 async function beginning(path: string, type: string, { body, sent }: { body: string; sent: number }): Promise<string> {
   const socket = net.connect(port, '127.0.0.1')
   socket.on('error', () => undefined)
-  let answer = ''
+  let response = ''
   socket.setEncoding('utf8').on('data', (text: string) => {
-    answer += text
+    response += text
   })
   const closed = once(socket, 'close')
   const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n`
   socket.write(head + body.slice(0, sent))
   await closed
-  return answer
+  return response
 }
 
 const named = JSON.stringify({ name: 'x'.repeat(100) })
 
 test('a JSON body that is not complete within the limit gets a 408 and its connection is cut', async () => {
-  const answer = await beginning('/toys', 'application/json', { body: named, sent: 20 })
-  expect(answer).toMatch(/^HTTP\/1\.1 408 /)
-  expect(answer).toContain('/problems/request-timeout')
+  const response = await beginning('/toys', 'application/json', { body: named, sent: 20 })
+  expect(response).toMatch(/^HTTP\/1\.1 408 /)
+  expect(response).toContain('/problems/request-timeout')
 })
 
 test('a request for an unknown address is refused without its body, which is cut as soon', async () => {
@@ -115,8 +115,8 @@ test('a request for an unknown address is refused without its body, which is cut
 })
 
 test('a streamed body is cut if nothing of it arrives within the limit', async () => {
-  const answer = await beginning('/toys/1/files', 'text/plain', { body: named, sent: 20 })
-  expect(answer).not.toMatch(/^HTTP\/1\.1 2/)
+  const response = await beginning('/toys/1/files', 'text/plain', { body: named, sent: 20 })
+  expect(response).not.toMatch(/^HTTP\/1\.1 2/)
 })
 
 /** Sends requests in one piece, of which the last asks for the end of the connection; returns the number of responses once it has ended. */

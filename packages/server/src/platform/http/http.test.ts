@@ -192,9 +192,9 @@ test('a key that is missing, malformed, mistyped or of another environment is 40
     `Bearer ${live}`,
     `Bearer ${composeApiKey('test', randomBytes(32))}`,
   ]) {
-    const answer = await fetch(`${base}/toys`, authorization === undefined ? {} : { headers: { authorization } })
-    expect(answer.status).toBe(401)
-    const record = z.object({ title: z.string(), type: z.string(), detail: z.string() }).parse(await answer.json())
+    const response = await fetch(`${base}/toys`, authorization === undefined ? {} : { headers: { authorization } })
+    expect(response.status).toBe(401)
+    const record = z.object({ title: z.string(), type: z.string(), detail: z.string() }).parse(await response.json())
     expect(record.title).toBe('Unauthorized')
     expect(record.type).toMatch(/unauthorized$/)
     expect(record.detail).toMatch(/^API key is invalid or missing/)
@@ -220,14 +220,14 @@ test('hostile bodies are refused with a 4xx problem and never a 500', async () =
     ['x'.repeat(10_000_000), {}, 413, 'payload-too-large'],
   ]
   for (const [body, headers, status, problem] of cases) {
-    const answer = await post(body, headers)
-    expect([answer.status, await code(answer)], JSON.stringify(body).slice(0, 60)).toEqual([status, problem])
+    const response = await post(body, headers)
+    expect([response.status, await code(response)], JSON.stringify(body).slice(0, 60)).toEqual([status, problem])
   }
 })
 
 test('all faults of a body are listed together, with JSON Pointers, and unknown fields are faults', async () => {
-  const answer = await post({ times: 'x', 'we/ird~': 1 })
-  const { errors } = z.object({ errors: z.array(z.looseObject({ path: z.string() })) }).parse(await answer.json())
+  const response = await post({ times: 'x', 'we/ird~': 1 })
+  const { errors } = z.object({ errors: z.array(z.looseObject({ path: z.string() })) }).parse(await response.json())
   expect(errors.map((error) => error.path).sort()).toEqual(['/name', '/times', '/we~1ird~0'])
   expect(errors).toContainEqual({ path: '/name', message: 'is missing' })
 })
@@ -237,9 +237,9 @@ test('an id that cannot exist gets the same response as one that does not', asyn
   const records = await Promise.all(
     ['garbage', 'doc_01h455vb4pex5vsknk084sn02q', '..%2f..%2fetc', 'doc_01h455vb4pex5vsknk084sn02q%00'].map(
       async (name) => {
-        const answer = await fetch(`${base}/toys/${name}`, { headers })
-        const { requestId, ...record } = z.looseObject({ requestId: z.string() }).parse(await answer.json())
-        return { status: answer.status, record }
+        const response = await fetch(`${base}/toys/${name}`, { headers })
+        const { requestId, ...record } = z.looseObject({ requestId: z.string() }).parse(await response.json())
+        return { status: response.status, record }
       },
     ),
   )
@@ -248,9 +248,9 @@ test('an id that cannot exist gets the same response as one that does not', asyn
 })
 
 test('an internal failure is a 500 without internal details', async () => {
-  const answer = await post({ name: 'boom' })
-  expect(answer.status).toBe(500)
-  expect(await answer.text()).not.toContain('secret')
+  const response = await post({ name: 'boom' })
+  expect(response.status).toBe(500)
+  expect(await response.text()).not.toContain('secret')
 })
 
 test('a repeated Idempotency-Key returns the stored response, and the effect happens once', async () => {
@@ -296,15 +296,15 @@ test('of a hundred concurrent requests with one key one takes effect, and the ot
     gate.resolve()
     slowGate = Promise.resolve()
   }
-  const statuses = (await Promise.all(flights)).map((answer) => answer.status)
+  const statuses = (await Promise.all(flights)).map((response) => response.status)
   expect(statuses.filter((status) => status !== 201 && status !== 409)).toEqual([])
   expect(statuses).toContain(201)
   expect(await eventsNamed('flock')).toBe(1)
 })
 
 test('a list has a Link to the next page while more remain', async () => {
-  const answer = await fetch(`${base}/toys?limit=1`, { headers: { authorization: `Bearer ${otherKey}` } })
-  const next = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
+  const response = await fetch(`${base}/toys?limit=1`, { headers: { authorization: `Bearer ${otherKey}` } })
+  const next = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
   expect(next).toMatch(/^\/toys\?limit=1&cursor=/)
 })
 
@@ -312,7 +312,7 @@ test('a key over its rate limit is 429 with Retry-After, and others are not affe
   const answers = await Promise.all(
     Array.from({ length: 260 }, () => fetch(`${base}/toys`, { headers: { authorization: `Bearer ${limitedKey}` } })),
   )
-  const refused = answers.filter((answer) => answer.status === 429)
+  const refused = answers.filter((response) => response.status === 429)
   expect(refused.length).toBeGreaterThan(40)
   expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0)
   expect(refused[0]?.headers.get('ratelimit')).toMatch(/^"default";r=0;t=\d+$/)

@@ -67,32 +67,32 @@ test('only what is stored counts: not what was rolled back, nor a response whose
   const added: number[] = []
   const keptBytes = { ...ctx.keptBytes, add: (_owner: string, bytes: number) => added.push(bytes) }
   const own: Ctx = { ...ctx, keptBytes }
-  const answer = { status: 201, headers: {}, body: Buffer.from('counted') }
+  const response = { status: 201, headers: {}, body: Buffer.from('counted') }
   const sent = { key: 'rolled back', fingerprint: Buffer.alloc(32, 9) }
   const store = (isFailing: boolean) =>
     ctx.db.tx(async (tx) => {
-      await storeInTransaction(own, tx, sent, { response: answer, secret: false })
+      await storeInTransaction(own, tx, sent, { response: response, secret: false })
       if (isFailing) throw new Error('it failed later')
     })
   await expect(store(true)).rejects.toThrow('it failed later')
-  await finishLease(own, sent, 'of nobody', answer)
+  await finishLease(own, sent, 'of nobody', response)
   expect(added).toEqual([])
   await store(false)
   expect(added).toHaveLength(1)
 })
 
 test('a response that an earlier version stored is repeated', async () => {
-  const answer = { status: 201, headers: {}, body: Buffer.from('earlier') }
+  const response = { status: 201, headers: {}, body: Buffer.from('earlier') }
   for (const sealed of [false, true]) {
     const sent = { key: `earlier-${sealed}`, fingerprint: Buffer.alloc(32, 8) }
-    await ctx.db.tx((tx) => storeInTransaction(ctx, tx, sent, { response: answer, secret: sealed }))
+    await ctx.db.tx((tx) => storeInTransaction(ctx, tx, sent, { response: response, secret: sealed }))
     const { organisationId, environment } = ctx.tenant
     const body = sealed
-      ? ctx.sealer.seal(answer.body, `idempotency|${organisationId}|${environment}|${sent.key}`)
-      : answer.body
+      ? ctx.sealer.seal(response.body, `idempotency|${organisationId}|${environment}|${sent.key}`)
+      : response.body
     await ctx.db.run(sql`update idempotency_keys set body = ${body}, sealed_body = null where key = ${sent.key}`)
     const repeated = await ctx.db.tx((tx) => claimInTransaction(ctx, tx, sent))
-    expect(repeated).toMatchObject({ kind: 'answered', response: { body: answer.body } })
+    expect(repeated).toMatchObject({ kind: 'answered', response: { body: response.body } })
   }
 })
 

@@ -143,18 +143,18 @@ function answersOf(operation: Operation, schemas: ComponentSchemas, examples: Ex
   )
   const answers = Object.entries<Json>({ [status]: usual, ...Object.fromEntries(others) })
   return Object.fromEntries(
-    answers.map(([of, answer]) => [of, exemplified(answer, examples.ofResponse(operation, Number(of)))]),
+    answers.map(([of, response]) => [of, exemplified(response, examples.ofResponse(operation, Number(of)))]),
   )
 }
 
 /** A response with the members of the example of each of its media types. */
-function exemplified(answer: Json, example: (mediaType: string) => Json): Json {
-  if (answer.content === undefined) return answer
-  const content = Object.entries(Object(answer.content)).map(([type, described]) => [
+function exemplified(response: Json, example: (mediaType: string) => Json): Json {
+  if (response.content === undefined) return response
+  const content = Object.entries(Object(response.content)).map(([type, described]) => [
     type,
     { ...Object(described), ...example(type) },
   ])
-  return { ...answer, content: Object.fromEntries(content) }
+  return { ...response, content: Object.fromEntries(content) }
 }
 
 /** A response besides the usual one; that of a stream is bytes too, unless its status has no body. */
@@ -162,10 +162,10 @@ function otherResponse(operation: Operation, schemas: ComponentSchemas, status: 
   if (status === 304) return { ...success(operation, schemas, undefined), description: 'Not modified; no body.' }
   if (status === 204) return success(operation, schemas, undefined)
   if (operation.streamsOutput === undefined) return success(operation, schemas, schema)
-  const answer = streamed(operation, operation.streamsOutput)
-  if (status !== 206) return answer
-  const headers = { ...Object(answer.headers), ...headerRefs(['Content-Range']) }
-  return { ...answer, description: 'The requested part.', headers }
+  const response = streamed(operation, operation.streamsOutput)
+  if (status !== 206) return response
+  const headers = { ...Object(response.headers), ...headerRefs(['Content-Range']) }
+  return { ...response, description: 'The requested part.', headers }
 }
 
 function success(operation: Operation, schemas: ComponentSchemas, output: z.ZodType | undefined): Json {

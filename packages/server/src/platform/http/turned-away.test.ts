@@ -85,7 +85,7 @@ test.each(uncounted)(
   async (_, path, init, status) => {
     const answers = []
     for (let count = 0; count < burst + 1; count++) answers.push(await fetch(base + path, init))
-    expect(answers.map((answer) => answer.status)).toEqual([...Array.from({ length: burst }, () => status), 429])
+    expect(answers.map((response) => response.status)).toEqual([...Array.from({ length: burst }, () => status), 429])
     expect(answers.map(({ headers }) => headers.get('ratelimit'))).toEqual(
       [3, 2, 1, 0, 0].map((left) => `"default";r=${left};t=${left === 0 ? 1 : 0}`),
     )
@@ -133,14 +133,14 @@ test('an address over its limit may still use a valid key, and can still query t
 /** Sends raw bytes and returns the response. */
 async function sent(bytes: string): Promise<string> {
   const socket = net.connect(port, '127.0.0.1')
-  let answer = ''
+  let response = ''
   socket.on('error', () => undefined)
   socket.setEncoding('utf8').on('data', (text: string) => {
-    answer += text
+    response += text
   })
   socket.write(bytes)
   await once(socket, 'close')
-  return answer
+  return response
 }
 
 const unreadable: readonly (readonly [string, string, status: number, code: string])[] = [
@@ -191,9 +191,9 @@ const refusedHeads: readonly (readonly [string, string, status: number, code: st
 ]
 
 test.each(refusedHeads)('%s is answered with a problem record', async (_, head, status, code) => {
-  const answer = await sent(`${head}connection: close\r\n\r\n`)
-  expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
-  const problem: unknown = JSON.parse(/\{.*\}/s.exec(answer)?.[0] ?? '')
+  const response = await sent(`${head}connection: close\r\n\r\n`)
+  expect(response).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+  const problem: unknown = JSON.parse(/\{.*\}/s.exec(response)?.[0] ?? '')
   expect(problem).toMatchObject({ type: `http://purser.test/problems/${code}`, status })
 })
 
@@ -215,8 +215,8 @@ test.each(['gzip\r\n', '\r\n', 'gzip\r\ncontent-length: 0\r\n'])(
 test('an empty Content-Encoding of a body is none', async () => {
   const head =
     'POST /toys/1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\nconnection: close\r\ncontent-type: application/json\r\n'
-  const answer = await sent(`${head}content-encoding:\r\ncontent-length: 12\r\n\r\n{"name":"a"}`)
-  expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+  const response = await sent(`${head}content-encoding:\r\ncontent-length: 12\r\n\r\n{"name":"a"}`)
+  expect(response).toMatch(/^HTTP\/1\.1 200 /)
 })
 
 test('a connection whose body arrives after its response and after the stop began does not delay the stop', async () => {
@@ -236,8 +236,8 @@ test('a connection whose body arrives after its response and after the stop bega
 test.each(unreadable)(
   '%s is answered with a problem record that has a request id, and the connection ends',
   async (_, bytes, status, code) => {
-    const answer = await sent(bytes)
-    const [head = '', body = ''] = answer.split('\r\n\r\n')
+    const response = await sent(bytes)
+    const [head = '', body = ''] = response.split('\r\n\r\n')
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     expect(head).toMatch(/content-type: application\/problem\+json/)
     const problem: unknown = JSON.parse(body)

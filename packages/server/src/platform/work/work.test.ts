@@ -181,7 +181,7 @@ test('a loop that is woken during a run runs once more immediately, and one that
 })
 
 test('the work of a network waits for no other network, and is not begun twice on one', async () => {
-  const answer = Promise.withResolvers<void>()
+  const response = Promise.withResolvers<void>()
   const [base, ethereum] = [networkNamed('base'), networkNamed('ethereum')]
   const ran: string[] = []
   const [loop] = bindLoops(deps, [
@@ -192,7 +192,7 @@ test('the work of a network waits for no other network, and is not begun twice o
       isDue: () => sql`true`,
       async runOn(_, { name }) {
         ran.push(name)
-        if (name === 'base') await answer.promise
+        if (name === 'base') await response.promise
         if (name === 'ethereum') throw new Error('a node does not answer')
       },
     },
@@ -203,7 +203,7 @@ test('the work of a network waits for no other network, and is not begun twice o
     await begun.at(-1)
   }
   expect(ran).toEqual(['base', 'ethereum', 'ethereum', 'ethereum'])
-  answer.resolve()
+  response.resolve()
   await Promise.all(begun)
   await loop?.run()
   expect(ran.slice(4)).toEqual(['base', 'ethereum'])

@@ -40,9 +40,9 @@ async function paymentsOf({ id }: Org): Promise<number> {
   return Number(row.count)
 }
 
-async function refusalOf(answer: Answer): Promise<unknown> {
+async function refusalOf(response: Answer): Promise<unknown> {
   expect(await paymentsOf(org)).toBe(0)
-  return [answer.status, codeOf(answer), answer.body.reason]
+  return [response.status, codeOf(response), response.body.reason]
 }
 
 const refused = (reason: string) => [402, 'payment-verification-failed', reason]

@@ -102,10 +102,10 @@ test('the responses of a download are those of the API’s description', async (
   const requested = [{}, { range: 'bytes=0-9' }, { 'if-none-match': `"${sha256}"` }, { range: 'bytes=100000-' }]
   const statuses = []
   for (const headers of requested) {
-    const answer = await stage.download(org, vaultId, body.id, headers)
-    const text = await answer.text()
-    expect(whyNotDeclared(operation, { status: answer.status, headers: answer.headers, text })).toBeUndefined()
-    statuses.push(answer.status)
+    const response = await stage.download(org, vaultId, body.id, headers)
+    const text = await response.text()
+    expect(whyNotDeclared(operation, { status: response.status, headers: response.headers, text })).toBeUndefined()
+    statuses.push(response.status)
   }
   expect(statuses).toEqual([200, 206, 304, 416])
 })

@@ -50,7 +50,7 @@ test('parallel uploads reserve no more than the remaining storage: of sixty that
     }),
   )
   await expect.poll(() => answers.length, { timeout: 60_000 }).toBe(55)
-  for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 429 .*storage-quota-exceeded/s)
+  for (const response of answers) expect(response).toMatch(/^HTTP\/1\.1 429 .*storage-quota-exceeded/s)
   const reserved = await reservedBy(vault)
   expect(reserved.count).toBe(5)
   expect(reserved.bytes).toBeLessThanOrEqual(5 * mebibyte)

@@ -130,7 +130,7 @@ test('a file over the plan’s size is refused at once if it announces its lengt
 
 test('files per vault and storage are limited with the document’s limit error', async () => {
   const { org, vaultId, send } = await stage.aVault('hobby')
-  const limited = (answer: Answer) => [answer.status, codeOf(answer), answer.body.limit, answer.body.current]
+  const limited = (response: Answer) => [response.status, codeOf(response), response.body.limit, response.body.current]
   for (let count = 0; count < 5; count++) expect((await send({ content: 'x' })).status).toBe(201)
   const sixth = await send({ content: 'x' })
   expect(limited(sixth)).toEqual([422, 'files-per-vault-exceeded', 5, 5])

@@ -76,16 +76,16 @@ function parametersOf({ operationId, parameters }: Described): string {
 function answersOf({ operationId, method, responses }: Described, document: ApiDocument): string {
   const { components, 'x-every-operation': ofMethods } = document
   const shared = ofMethods[method.toLowerCase()]?.headers
-  const answers = Object.entries(responses).flatMap(([status, answer]) => {
-    if ('$ref' in answer || Number(status) >= 400) return []
-    const bodies = Object.entries(answer.content ?? {}).map(([type, content]) =>
+  const answers = Object.entries(responses).flatMap(([status, response]) => {
+    if ('$ref' in response || Number(status) >= 400) return []
+    const bodies = Object.entries(response.content ?? {}).map(([type, content]) =>
       type === 'application/json' && 'schema' in content
         ? fieldsTable(`Response ${status} of ${operationId}`, content.schema) + recordedResponse(content)
         : `<p>${code(type)}</p>`,
     )
-    const fields = headersList({ ...shared, ...answer.headers }, components.headers)
+    const fields = headersList({ ...shared, ...response.headers }, components.headers)
     const named = fields === '' ? '' : `<details><summary>Header fields</summary>${fields}</details>`
-    return [`<h4>Response ${status}</h4><p>${prose(answer.description)}</p>${bodies.join('')}${named}`]
+    return [`<h4>Response ${status}</h4><p>${prose(response.description)}</p>${bodies.join('')}${named}`]
   })
   return answers.join('')
 }
