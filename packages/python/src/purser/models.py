@@ -2160,7 +2160,7 @@ class VaultFile(TypedDict):
     sha256: str
     """SHA-256 of the bytes, in hex."""
     url: str
-    """A link that needs no header, good for a quarter of an hour."""
+    """A link that needs no header, valid until the vault expires, or for 24 hours if it is persisted."""
     createdAt: "CreatedAt"
 
 

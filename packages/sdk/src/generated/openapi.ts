@@ -6675,7 +6675,7 @@ export interface components {
             readonly sha256: string;
             /**
              * Format: uri
-             * @description A link that needs no header, good for a quarter of an hour.
+             * @description A link that needs no header, valid until the vault expires, or for 24 hours if it is persisted.
              */
             readonly url: string;
             readonly createdAt: components["schemas"]["CreatedAt"];

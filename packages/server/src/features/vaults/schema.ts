@@ -108,7 +108,9 @@ export const VaultFile = z.strictObject({
   mimeType: z.string().describe('Media type of the file.'),
   size: z.int().describe('Size in bytes.'),
   sha256: z.string().describe('SHA-256 of the bytes, in hex.'),
-  url: z.url().meta({ description: 'A link that needs no header, good for a quarter of an hour.' }),
+  url: z.url().meta({
+    description: 'A link that needs no header, valid until the vault expires, or for 24 hours if it is persisted.',
+  }),
   createdAt: CreatedAt,
 })
 export type VaultFile = z.input<typeof VaultFile>

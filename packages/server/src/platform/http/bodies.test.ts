@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import net from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { aToyServer, beginToys, endToys, toys } from '../../../test/toy-server.ts'
+import { unauthorized } from './authenticate.ts'
 import { createRests } from './tiny-chunk-rests.ts'
 
 beforeEach(beginToys)
@@ -81,6 +82,27 @@ test('tiny chunks of a streamed body count for their organisation over all of it
   expect(statuses).toEqual(['400', '400', '200'])
   expect(rests('org_2', 0), 'its own chunks stay counted').toBeGreaterThan(0)
   for (const socket of sockets) socket.destroy()
+})
+
+test('tiny chunks of a caller that is not admitted count for nobody', async () => {
+  const owners: unknown[] = []
+  const { port } = await aToyServer({
+    rests(owner) {
+      owners.push(owner)
+      return 0
+    },
+    // Chunks arrive while the key is looked up.
+    async authenticate() {
+      await new Promise((resolve) => setImmediate(resolve))
+      throw unauthorized('the key is unknown')
+    },
+  })
+  const socket = net.connect(port, '127.0.0.1').on('error', () => undefined)
+  onTestFinished(() => void socket.destroy())
+  socket.write(head('/toys/measure') + '1\r\n1\r\n'.repeat(5_000))
+  await once(socket, 'data')
+  await expect.poll(() => owners.length).toBeGreaterThan(0)
+  expect(new Set(owners)).toEqual(new Set([undefined]))
 })
 
 test('a body in a thousand small chunks is read', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { processorMs } from '../../../test/processor-time.ts'
 import type { Deps } from '../ctx.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import { operationFor } from '../operation.ts'
@@ -90,3 +91,19 @@ test.each(['{"name":"\\ud83d\\ude00"}', '{"name":"\\\\u0000"}', '{"name":"😀"}
     expect(tokensOf(body).refused).toBeUndefined()
   },
 )
+
+test('S6: faults of a hundred thousand values are not compared with the texts that cannot be stored', async () => {
+  const named = operation({
+    ...spec,
+    id: 'toys.name',
+    input: z.strictObject({ names: z.record(z.string(), z.string()) }),
+  })
+  const texts = Object.fromEntries(Array.from({ length: 100 }, (_, place) => [`t${place}`, '\u0000']))
+  const bodyOf = (names: object): string => JSON.stringify({ names })
+  const [plain, compared] = [members(80_000), { ...members(80_000), ...texts }]
+  const msOf = (names: object) =>
+    processorMs(() => expect(tokensOf(bodyOf(names), named).refused?.code).toBe('validation-error'))
+  await msOf(plain)
+  const plainMs = await msOf(plain)
+  expect(await msOf(compared)).toBeLessThan(plainMs * 2)
+})

@@ -4,7 +4,7 @@ import { failPlatform, Problem } from '../errors.ts'
 import type { Operation } from '../operation.ts'
 import { groupMetadata, unstorableText, unstorableTexts } from '../wire.ts'
 import { hasUnusualEscape, readJson, shapeOf } from './json.ts'
-import { validationProblem, withMissing } from './problem.ts'
+import { faultsMax, validationProblem, withMissing } from './problem.ts'
 import type { RawRequest } from './success-response.ts'
 
 /** Created once: a schema is compiled when it is first used, which costs more than a request. */
@@ -34,7 +34,8 @@ export function readInput(
   const body =
     operation.streamsInput === undefined ? (operation.input ?? noInput).safeParse(given, withMissing) : undefined
   const issues = [query, body].flatMap((parsed) => (parsed?.success === false ? parsed.error.issues : []))
-  if (operation.takesAnyText !== true) {
+  // Of more faults than are listed no further ones are needed.
+  if (operation.takesAnyText !== true && issues.length < faultsMax) {
     const texts = [request.params, request.query, hasUnusualEscape(request.body) ? given : undefined]
     issues.push(...textIssues(texts, issues))
   }

@@ -90,7 +90,7 @@ export function validationProblem(issues: readonly z.core.$ZodIssue[]): Problem 
 }
 
 /** Most faults that are listed, and written at all. */
-const faultsMax = 100
+export const faultsMax = 100
 
 function firstFaults(issues: readonly z.core.$ZodIssue[]): Fault[] {
   const faults: Fault[] = []

@@ -153,7 +153,7 @@ function limitBodies(
   const paged = new Set(pages.map(({ method = 'GET', path }) => `${method} ${path}`))
   app.addHook('onRequest', (request, reply, done) => {
     const route = `${request.method} ${request.routeOptions.url}`
-    const restFor = (chunks: number) => rests(request.caller?.shareOwner ?? request.ip, chunks)
+    const restFor = (chunks: number) => rests(request.caller?.shareOwner, chunks)
     limitBody(request.raw, {
       response: reply.raw,
       restFor: streamed.has(route) ? restFor : undefined,

@@ -25,3 +25,9 @@ test('owners share what a process takes, and none waits for the chunks of anothe
   state.now = 50_000
   expect(rests('b', 1_000)).toBe(100)
 })
+
+test('chunks of callers that were not admitted rest by themselves and delay no owner', () => {
+  const { rests } = restsAt()
+  for (let count = 0; count < 1_000; count += 1) expect(rests(undefined, 9_900)).toBe(990)
+  expect(rests('a', 1_000)).toBe(100)
+})

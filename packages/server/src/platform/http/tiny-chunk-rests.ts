@@ -3,17 +3,22 @@ const chunksPerMs = 10
 /** An owner whose chunks would wait for longer than this sends too many. */
 const waitMsMax = 30_000
 
-/** Returns how long a connection rests for the tiny chunks that it received of an owner, in milliseconds; undefined if the owner sends too many. */
-export type RestFor = (owner: string, chunks: number) => number | undefined
+/**
+ * Returns how long a connection rests for the tiny chunks that it received of an owner, in milliseconds; undefined if the owner sends too many. While no
+ * caller was admitted there is no owner.
+ */
+export type RestFor = (owner: string | undefined, chunks: number) => number | undefined
 
 /**
  * Divides the tiny chunks that a process takes between the owners that send them. The connections of one owner rest in turn, so that
- * many of them take no more than one. `now` returns milliseconds of a monotonic clock.
+ * many of them take no more than one. Chunks without an owner rest as those of an owner alone and count for nobody: strangers have any number of
+ * addresses, and their requests are refused. `now` returns milliseconds of a monotonic clock.
  */
 export function createRests(now: () => number = () => performance.now()): RestFor {
   /** When the chunks of each owner so far have been paid for. */
   const ends = new Map<string, number>()
   return (owner, chunks) => {
+    if (owner === undefined) return chunks / chunksPerMs
     const at = now()
     for (const [name, end] of ends) if (end <= at) ends.delete(name)
     const begin = ends.get(owner) ?? at

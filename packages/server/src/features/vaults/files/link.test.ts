@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { formOf, upload } from '../../../../test/files/uploads.ts'
 import { aVaultStage, type VaultStage } from '../../../../test/stories/vaults-stage.ts'
 import { codeOf, type Org, parseAnswer } from '../../../../test/world.ts'
+import { VaultFile } from '../schema.ts'
 
 let stage: VaultStage
 let org: Org
@@ -54,6 +55,9 @@ test('a link is good until its vault expires, of a persisted one for a day, and 
   const late = await parseAnswer(await fetch(link))
   expect([late.status, codeOf(late)]).toEqual([401, 'unauthorized'])
   expect(late.body.detail).toMatch(/^API key is invalid or missing: the link has expired/)
+  expect(VaultFile.shape.url.meta()?.description).toContain(
+    'until the vault expires, or for 24 hours if it is persisted',
+  )
   vaultId = await stage.vault(org)
 })
 
