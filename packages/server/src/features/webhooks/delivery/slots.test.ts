@@ -33,3 +33,22 @@ test('slots that several organisations want leave an eighth for those that have 
   expect(later.chosen.length).toBeGreaterThan(0)
   expect(chosen.length).toBeLessThan(900)
 })
+
+test('ten organisations that took all slots leave another one as many as each of them has, when their turns end', () => {
+  const countsOf = (queues: readonly { readonly organisationId: string }[]) => {
+    const counts = Map.groupBy(queues, ({ organisationId }) => organisationId)
+    return Array.from({ length: 11 }, (_, at) => counts.get(orgOf(at))?.length ?? 0)
+  }
+  const first = queuesOf(0, 500)
+  const others = Array.from({ length: 9 }, (_, at) => queuesOf(at + 1, 500)).flat()
+  let leased = [...first, ...chooseByShares(others, { leased: first, max: 1_000 }).chosen]
+  leased = [...leased, ...chooseByShares(queuesOf(10, 20), { leased, max: 1_000 }).chosen]
+  expect(countsOf(leased).at(-1)).toBe(1)
+  // In each pass ten turns end, those first that began first, and every organisation wants the slots.
+  const waiting = Array.from({ length: 11 }, (_, at) => queuesOf(at, 20)).flat()
+  for (let pass = 0; pass < 200; pass += 1) {
+    leased = leased.slice(10)
+    leased = [...leased, ...chooseByShares(waiting, { leased, max: 1_000 }).chosen]
+  }
+  expect(Math.min(...countsOf(leased))).toBeGreaterThan(60)
+})
