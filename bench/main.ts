@@ -6,6 +6,7 @@ import { benchDashboard, fullDashboard, quickDashboard } from './dashboard.ts'
 import { benchFairness, fullFairness, quickFairness } from './fairness.ts'
 import { benchGrowth, fullGrowth, quickGrowth } from './growth.ts'
 import { benchMpp, fullMpp, quickMpp } from './mpp.ts'
+import { benchProcesses, fullProcesses, quickProcesses } from './processes.ts'
 import { benchSettle, fullSettle, quickSettle } from './settle.ts'
 import { benchTransfers, fullTransfers, quickTransfers } from './transfers.ts'
 import { benchVaults, fullVaults, largeVaults, quickVaults, vaultParts } from './vaults.ts'
@@ -32,6 +33,7 @@ const benches = {
   mpp: () => benchMpp(quick ? quickMpp : fullMpp, closing),
   verify: () =>
     benchVerify({ ...verifyPlan, connections: numberOf('connections') ?? verifyPlan.connections, hasKeys }, closing),
+  processes: () => benchProcesses(quick ? quickProcesses : fullProcesses, closing),
   settle: () => benchSettle(quick ? quickSettle : fullSettle, closing, numberOf('block-gas')),
   growth: () => benchGrowth({ ...growthPlan, payments }, closing),
   fairness: () => benchFairness(quick ? quickFairness : fullFairness, closing),
