@@ -8,8 +8,6 @@ import { listDecided } from '../src/features/transfers/store.ts'
 import { amountsOnHold } from '../src/features/wallets/screening/deposit-store.ts'
 import { listEndpoints, storeOutcomes } from '../src/features/webhooks/delivery/queue-store.ts'
 import { sql, type Tx } from '../src/platform/db/db.ts'
-import { createLog } from '../src/platform/log.ts'
-import { createProbe } from '../src/platform/work/due-work.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 
 let database: TestDatabase
@@ -152,25 +150,3 @@ test.each(Object.entries(repeated))(
     expect(plannedAgain).toEqual([])
   },
 )
-
-test('the statement that looks for all work is planned once for each connection', async () => {
-  const own = await freshDatabase({ connectionsMax: 1 })
-  let looks = 0
-  const isDue = () => {
-    looks += 1
-    return sql`exists (select from relays where network = ${'base'})`
-  }
-  const stop = createProbe({ db: own.db, log: createLog({ level: 'silent' }) }).watch({
-    isDue,
-    everyMs: 0,
-    wake: () => {},
-  })
-  await expect.poll(() => looks).toBeGreaterThan(3)
-  await stop()
-  const { customPlans } = await own.db.one(
-    z.object({ customPlans: z.bigint() }),
-    sql`select custom_plans from pg_prepared_statements where statement like '%] as due' and name <> ''`,
-  )
-  expect(customPlans).toBe(0n)
-  await own.drop()
-})

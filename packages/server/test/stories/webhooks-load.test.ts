@@ -150,7 +150,6 @@ test('an idle worker sends no statement but the one that looks for all work of i
     ...deps.db,
     one: seen(deps.db.one.bind(deps.db)) as Db['one'],
     many: seen(deps.db.many.bind(deps.db)) as Db['many'],
-    tx: (work, options) => deps.db.tx((tx) => work({ ...tx, one: seen(tx.one) as Db['one'] }), options),
   }
   const worker = new WebhookWorker({ ...deps, db, probe: createProbe({ db, log: deps.log }) })
   // Its loops run once at their start.

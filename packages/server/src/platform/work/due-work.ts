@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Db, listed, type Sql, sql } from '../db/db.ts'
+import { listed, type Queryable, type Sql, sql } from '../db/db.ts'
 import type { Log } from '../log.ts'
 import { type LoopOptions, type RunningLoop, startLoop } from './loop.ts'
 
@@ -35,7 +35,7 @@ const Found = z.object({ due: z.array(z.boolean()) })
 
 /** Creates the probe of a process. It reads nothing while there is no watcher. */
 export function createProbe(
-  { db, log }: { readonly db: Db; readonly log: Pick<Log, 'warn'> },
+  { db, log }: { readonly db: Queryable; readonly log: Pick<Log, 'warn'> },
   intervals: ProbeIntervals = intervalsDefault,
 ): Probe {
   /** With the time of the last wake-up, by a monotonic clock. */
@@ -81,10 +81,8 @@ export function createProbe(
   }
 }
 
-/** The statement has some thirty subqueries, so that planning it takes many times as long as to execute it. */
-function findDue(db: Db, watchers: readonly Watcher[]): Promise<z.output<typeof Found>> {
-  const statement = sql`select array[${listed(watchers.map(({ isDue }) => isDue()))}] as due`
-  return db.tx((tx) => tx.one(Found, statement), { readsByKeys: true })
+async function findDue(db: Queryable, watchers: readonly Watcher[]): Promise<z.output<typeof Found>> {
+  return db.one(Found, sql`select array[${listed(watchers.map(({ isDue }) => isDue()))}] as due`)
 }
 
 export interface DueLoopOptions extends LoopOptions {
