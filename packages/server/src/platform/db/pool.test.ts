@@ -4,6 +4,7 @@ import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type DatabaseProxy, startDatabaseProxy } from '../../../test/database-proxy.ts'
 import { createLog } from '../log.ts'
 import { type Db, type DbOptions, isDatabaseGone, openDb, sql } from './db.ts'
+import { noticedMsMax } from './pool.ts'
 
 let database: TestDatabase
 const cleanUps: (() => Promise<unknown>)[] = []
@@ -43,6 +44,10 @@ async function failure(work: Promise<unknown>): Promise<{ error: unknown; ms: nu
   )
   return { error, ms: performance.now() - begun }
 }
+
+test('by default the loss of a server is noticed within five seconds (O3)', () => {
+  expect(noticedMsMax).toBeLessThan(5_000)
+})
 
 test('a frozen network fails a statement, a transaction and a new connection soon after the limit of silence (O3)', async () => {
   const proxy = await aProxy()

@@ -58,6 +58,8 @@ const silentMsMaxDefault = 2_000
 const lookEveryMs = 250
 /** Time for a response that is on its way when the server reports that it has finished. */
 const graceMs = 500
+/** Longest time, in milliseconds, until the loss of a server that became silent is noticed: its silence, the next look and the try to connect. */
+export const noticedMsMax = silentMsMaxDefault + lookEveryMs + connectMsMax
 const closeMsMax = 3_000
 export const idleMsMaxDefault = 30_000
 
