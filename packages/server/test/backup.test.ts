@@ -62,6 +62,9 @@ async function aBackedUpService() {
 
 type BackedUp = Awaited<ReturnType<typeof aBackedUpService>>
 
+/** A file of WAL from before the first base backup. */
+const partial = '000000010000000000000000'
+
 const credentials = (from: number, to: number): string[] =>
   Array.from({ length: to - from }, (_, index) => `stub_payment_${from + index}`)
 
@@ -86,6 +89,7 @@ function keepWal({ run }: BackedUp, command: string): void {
   const written = run('psql --username postgres -Atc "select pg_walfile_name(pg_current_wal_lsn())"').trim()
   run(command)
   expect(run('ls "$BACKUPS/wal"')).toContain(`${written}.gz`)
+  expect(run(`find "$PGDATA/../archive" -name '${written}.gz'`), 'it is off the disk of the server').toBe('')
 }
 
 async function restore(of: BackedUp, moment?: string): Promise<void> {
@@ -120,7 +124,15 @@ test.skipIf(debianPrograms === undefined)(
     await sellAll(service, 20, 25)
     const second = await aChild(service, master)
     keepWal(service, wal)
+    // A copy that was interrupted is begun again, and one that differs stays.
+    run(`echo begun > "$BACKUPS/wal/${partial}.gz.part"; gzip < /dev/null > "$PGDATA/../archive/${partial}.gz"`)
+    keepWal(service, wal)
+    expect(run(`gunzip < "$BACKUPS/wal/${partial}.gz"; ls "$BACKUPS/wal"`)).not.toContain('.part')
+    run(`echo other | gzip > "$PGDATA/../archive/${partial}.gz"`)
+    expect(() => run(wal)).toThrow()
+    run(`rm "$PGDATA/../archive/${partial}.gz"`)
     run(clean)
+    expect(run('ls "$BACKUPS/wal"'), 'WAL that no base backup needs is gone').not.toContain(partial)
     await service.stop()
 
     // All WAL is there: nothing is lost, and the service goes on by itself.
