@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import { expectAccessible, inspected } from './accessible.ts'
 import type { DemoData } from './demo-data.ts'
 import { type Section, sectionNames, sections } from './pages.ts'
@@ -70,6 +71,16 @@ export function everyPageScenarios({ dev, browser, open }: Stage, demoData: () =
         await page.goto(`${dev().baseUrl}/docs${path}`)
         await expectAccessible(page, `/docs${path}`)
       }
+      expect(faults).toEqual([])
+    })
+  })
+
+  test('the page of a one-time link is accessible in both themes and fits a phone', async () => {
+    const { server, baseUrl } = dev()
+    const link = await makeSignInLink(server.deps, server.deps.db, { email: 'reader@example.com', baseUrl })
+    await open(inspected, async (page, { faults }) => {
+      await page.goto(link)
+      await expectAccessible(page, 'one-time link')
       expect(faults).toEqual([])
     })
   })
