@@ -58,8 +58,11 @@ const queues: Readonly<Record<string, Readonly<Record<string, Readonly<Record<st
   'queue="relays",network="base-sepolia"': {
     relays: { network: `'base-sepolia'`, state: `'waiting'`, created_at: waiting },
   },
-  'queue="transactions",network="base-sepolia"': {
-    chain_transactions: { network: `'base-sepolia'`, status: `'sent'`, created_at: waiting },
+  'queue="settler-transactions",network="base-sepolia"': {
+    chain_transactions: { network: `'base-sepolia'`, status: `'sent'`, purpose: `'relays'`, created_at: waiting },
+  },
+  'queue="wallet-transactions",network="base-sepolia"': {
+    chain_transactions: { network: `'base-sepolia'`, status: `'sent'`, purpose: `'transfer'`, created_at: waiting },
   },
   'queue="events",network=""': { events: { created_at: waiting }, events_due: {} },
   'queue="webhooks",network=""': { webhook_queues: { look_at: waiting } },

@@ -45,13 +45,13 @@ export function mortalDb(db: Db, { before }: Life): Db {
     maybeOne: (row, statement) => before(() => db.maybeOne(row, statement)),
     many: (row, statement) => before(() => db.many(row, statement)),
     run: (statement) => before(() => db.run(statement)),
-    tx: (doing) =>
+    tx: (doing, options) =>
       before(() =>
         db.tx(async (tx) => {
           const done = await doing(tx)
           // Before the commit, so that all of it is rolled back.
           return before(async () => done)
-        }),
+        }, options),
       ),
   }
 }

@@ -269,7 +269,7 @@ const tooManyMessages: Refusal = {
 
 function tooOften(seconds: number): Refusal {
   const headers = { 'Retry-After': String(seconds) }
-  return { status: 429, code: -32_002, message: 'Too many messages of your account.', headers }
+  return { status: 429, code: -32_002, message: 'Too many messages of your organisation.', headers }
 }
 
 /** Refuses the request and closes the connection, because its body is not read. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { relayPurpose } from '../features/relayer/index.ts'
 import { type Queryable, type Sql, sql } from '../platform/db/db.ts'
 
 const Depth = z.object({
@@ -38,9 +39,8 @@ const lateDeposits = sql`
   having sum((deposit.raw_amount - deposit.frozen_raw_amount) / power(10::numeric, deposit.decimals)) >= 1`
 
 /**
- * Returns what waits in each queue: payments that are not settled or void, relays that no transaction carries, transactions of lanes
- * that are not final, events without deliveries, deliveries
- * that are due, files to delete, transfers that the operator must investigate, approved payments that were not used and are to be ended, and deleted
+ * Returns what waits in each queue: payments that are not settled or void, relays that no transaction carries, transactions of the settlers and
+ * of wallets that are not final, events without deliveries, deliveries that are due, files to delete, transfers that the operator must investigate, approved payments that were not used and are to be ended, and deleted
  * organisations that received live money. An empty queue of a network has no row.
  */
 export function listDepths(db: Queryable): Promise<Depth[]> {
@@ -49,7 +49,8 @@ export function listDepths(db: Queryable): Promise<Depth[]> {
     sql`
     ${depthOf('payments', sql`select network, created_at as since from payments where status in ('verified', 'settling')`, sql`network`)} union all
     ${depthOf('relays', sql`select network, created_at as since from relays where state = 'waiting'`, sql`network`)} union all
-    ${depthOf('transactions', sql`select network, created_at as since from chain_transactions where status <> 'final'`, sql`network`)} union all
+    ${depthOf('settler-transactions', sql`select network, created_at as since from chain_transactions where status <> 'final' and purpose = ${relayPurpose}`, sql`network`)} union all
+    ${depthOf('wallet-transactions', sql`select network, created_at as since from chain_transactions where status <> 'final' and purpose <> ${relayPurpose}`, sql`network`)} union all
     ${depthOf('events', waitingEvents)} union all
     ${depthOf('webhooks', sql`select look_at as since from webhook_queues where look_at <= clock_timestamp()`)} union all
     ${depthOf('files', sql`select due_at as since from blob_deletions where due_at > '-infinity' and due_at <= clock_timestamp()`)} union all

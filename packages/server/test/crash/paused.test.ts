@@ -41,7 +41,7 @@ async function ownersOfLoops(): Promise<readonly { readonly owner: string; reado
   return database.db.many(Row, leased)
 }
 
-/** How long the leases last that end last, by the clock of the database. */
+/** Returns the milliseconds until the end of the lease that ends last, by the clock of the database. */
 async function longestLeaseMs(): Promise<number> {
   const left = sql`select (extract(epoch from max(until) - clock_timestamp()) * 1000)::integer as ms from leases`
   return (await database.db.one(z.object({ ms: z.number() }), left)).ms
@@ -72,7 +72,7 @@ async function settle({ base }: Service): Promise<Answer> {
   return settlement()
 }
 
-test('a worker that is paused with its connections open is replaced within seconds, and pays nothing twice when it resumes', {
+test('a worker that is paused with its connections open is replaced when its lease ends, and pays nothing twice when it resumes', {
   timeout: 450_000,
 }, async () => {
   const api = await start('api')

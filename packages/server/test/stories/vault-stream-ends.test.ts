@@ -285,7 +285,7 @@ async function aProxy(port: number): Promise<Proxy> {
   }
 }
 
-test('a process that stops ends its streams at once, and their clients continue at another', async () => {
+test('a process that stops ends its streams, and their clients continue at another', async () => {
   const vaultId = await aVault()
   const third = await world.another()
   const readers = await Promise.all(

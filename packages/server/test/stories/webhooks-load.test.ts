@@ -154,6 +154,9 @@ test('an idle worker sends no statement but the one that looks for all work of i
   const worker = new WebhookWorker({ ...deps, db, probe: createProbe({ db, log: deps.log }) })
   // Its loops run once at their start.
   await expect.poll(() => texts.length >= 14 && new Set(texts.slice(-10)).size).toBe(1)
+  texts.length = 0
+  await expect.poll(() => texts.length).toBeGreaterThanOrEqual(20)
+  expect(new Set(texts).size).toBe(1)
   await worker.stop()
   await own.stop()
 })

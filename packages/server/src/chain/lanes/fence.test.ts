@@ -196,7 +196,7 @@ test('two workers whose clocks are 90 seconds apart send everything once, also w
   }
 })
 
-test('a worker whose host is gone while its connections stay open is replaced within its lease, and what it signed arrives once', async () => {
+test('a worker whose host is gone while its connections stay open is replaced when its lease ends, and what it signed arrives once', async () => {
   const stage = await aStage()
   const leaseMs = 2_000
   const payment = await planPayment(stage)
@@ -269,7 +269,7 @@ test('lanes with nothing open make fewer than two statements a second beside the
   expect(await leases()).toEqual({ count: 8n })
 })
 
-test('a planner whose host fails in the middle of its transaction blocks the nonces of its account for seconds and no other account', async () => {
+test('a planner whose host fails in the middle of its transaction blocks the nonces of its account for a while and no other account', async () => {
   const stage = await aStage()
   await stage.lanes.prepare(stage.network, stage.lane.sender)
   const gone = openDb({ url: database.url, connectionsMax: 1, log: createLog({ level: 'silent' }) })

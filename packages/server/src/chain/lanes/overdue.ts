@@ -23,7 +23,7 @@ export function createOverdueLog({ clock, log }: Pick<Deps, 'clock' | 'log'>): O
         const { id: transactionId, network, nonce, purpose, status, createdAt: since } = oldest
         const hashes = (attempts.get(transactionId) ?? []).map(({ hash }) => hash)
         const details = { network, sender, nonce: nonce.toString(), transactionId, purpose, status, since, hashes }
-        log.error(details, 'a transaction is open for more than ten minutes')
+        log.warn(details, 'a transaction is open for more than ten minutes')
       }
     },
   }

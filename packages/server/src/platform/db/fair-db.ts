@@ -18,8 +18,8 @@ export function rootOf(db: Db): Db {
 }
 
 /**
- * Shares the pool's connections between tenants. A tenant has at most half of those that the others leave (`mayTake`), and an eighth is left
- * for the service itself, so that requests which wait for their own tenant's locks delay nobody else. Waiting tenants get connections in turn.
+ * Shares the pool's connections between tenants. A tenant has at most half of those that the others leave (`mayTakeShared`, which leaves an eighth of
+ * them to tenants without one), and an eighth of the pool is left for the service itself, so that requests which wait for their own tenant's locks delay nobody else. Waiting tenants get connections in turn.
  * A waiter that times out, or finds its tenant's queue full, is refused: 503 `service-unavailable`.
  */
 export function createFairDb(connectionsMax: number): FairDb {

@@ -33,8 +33,9 @@ test('pauses grow by their factor', async () => {
   expect(times).toEqual([0, 200, 600, 1_400, 3_000, 5_000])
 })
 
-test('where reads take longer than the wait, one more is the last', async () => {
-  const { times, flags } = await readsOf({ waitMs: 1_000, pollMs: 400 }, 2_000)
+test('where reads take longer than the wait, no read follows, or one that knows that it is the last', async () => {
+  expect((await readsOf({ waitMs: 1_000, pollMs: 400 }, 2_000)).times).toEqual([0])
+  const { times, flags } = await readsOf({ waitMs: 1_000, pollMs: 400, lastRead: 'always' }, 2_000)
   expect(times).toEqual([0, 2_000])
   expect(flags).toEqual([
     [true, false],

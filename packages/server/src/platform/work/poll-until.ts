@@ -7,6 +7,8 @@ export interface PollOptions {
   readonly pollMs: number
   /** Factor by which the pauses between reads grow; default 1. */
   readonly growth?: number
+  /** `always`: a read that knows that it is the last one follows also where the wait ended during a read. */
+  readonly lastRead?: 'always'
 }
 
 /** Which read of a wait it is. */
@@ -24,7 +26,7 @@ const never = new AbortController().signal
  * @example await pollUntil({ waitMs: 1_000, pollMs: 400 }, read, isFinal) // reads at 0, 400, 800 and 1,000 milliseconds
  */
 export async function pollUntil<T>(
-  { waitMs, pollMs, growth = 1 }: PollOptions,
+  { waitMs, pollMs, growth = 1, lastRead }: PollOptions,
   read: (at: PollRead) => Promise<T>,
   isFinal: (result: T) => boolean,
 ): Promise<T> {
@@ -34,6 +36,7 @@ export async function pollUntil<T>(
     const result = await read({ isFirst, isLast })
     if (isLast || isFinal(result)) return result
     const leftMs = until - performance.now()
+    if (leftMs <= 0 && lastRead === undefined) return result
     isLast = leftMs <= nextMs
     await pause(Math.max(0, Math.min(nextMs, leftMs)), never)
   }

@@ -141,8 +141,8 @@ function ignore(): void {}
 
 /** Most characters (Unicode code points) of a file's name. */
 const nameLengthMax = 255
-/** Most code units of which NFC makes one code point: those of Greek letters with three marks, and of letters beyond the basic plane with one. */
-const unitsPerCharacterMax = 4
+/** Most code units of which NFC makes one code point: three letters beyond the basic plane, as U+16128 of Gurung Khema. */
+const unitsPerCharacterMax = 6
 
 /** Why a text is not a valid file name; it follows "the file's name". */
 export type NameFault = 'is missing' | 'is longer than 255 characters' | 'holds control characters'

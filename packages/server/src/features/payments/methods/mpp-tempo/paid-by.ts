@@ -38,7 +38,7 @@ export async function paidBy(ctx: Ctx, purchase: TempoPurchase, hash: Hex) {
  */
 async function finalReceipt(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
   const receipt = await pollUntil(
-    { waitMs: Math.min(waitMsMax, ctx.settleWaitMs), pollMs: pollMsFirst, growth: pollGrowth },
+    { waitMs: Math.min(waitMsMax, ctx.settleWaitMs), pollMs: pollMsFirst, growth: pollGrowth, lastRead: 'always' },
     (at) => readReceipt(ctx, purchase, hash, at),
     (read) => read !== undefined,
   )
