@@ -146,11 +146,14 @@ export function findFileOwner(
   )
 }
 
+/** The owner of blobs whose organisation is gone, as of those that an earlier version queued (0303). */
+const noOwner = '-'
+
 /** The statement that queues for deletion the blobs that `blobs` selects; they belong to the organisation. */
 export function queueingDeletions(blobs: Sql, organisationId: Sql, now: Date): Sql {
   return sql`
     insert into blob_deletions (blob_key, share_owner, created_at)
-    select blob_key, ${shareOwnerSql(organisationId)}, ${now} from ${blobs} on conflict do nothing`
+    select blob_key, coalesce(${shareOwnerSql(organisationId)}, ${noOwner}), ${now} from ${blobs} on conflict do nothing`
 }
 
 /**
