@@ -29,6 +29,9 @@ const firstModules = ['src/main.tsx', 'src/pages/home/home-page.tsx'].map((file)
 /** Makes the elements of JSX, with the text in them visible (decision 0212). */
 const visibleText = path.join(import.meta.dirname, 'src/ui/visible-text.ts')
 
+/** Names all modules of the protocol, of which a page needs one or two: the bundler follows each name to its module. */
+const protocolIndex = path.join(import.meta.dirname, '../protocol/src/index.ts')
+
 interface ModuleGraph {
   getModuleInfo(id: string): { importedIds: readonly string[] } | null
 }
@@ -36,7 +39,7 @@ interface ModuleGraph {
 /** `first` for each module that the first page needs: sixty small files are sixty requests, and larger when compressed. */
 function firstLoad(id: string, graph: ModuleGraph): string | null {
   const add = (one: string) => {
-    if (first.has(one)) return
+    if (one === protocolIndex || first.has(one)) return
     first.add(one)
     graph.getModuleInfo(one)?.importedIds.forEach(add)
   }

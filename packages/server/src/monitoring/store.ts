@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { relayPurpose } from '../features/relayer/index.ts'
 import { type Queryable, type Sql, sql } from '../platform/db/db.ts'
 
 const Depth = z.object({
@@ -12,6 +11,9 @@ export type Depth = z.output<typeof Depth>
 
 /** Longest queue that is counted to its end, so that a read takes the same time whatever waits. */
 const depthMax = 10_000
+
+/** The purpose of the settler's transactions: they carry relays. All others are of wallets. */
+const settlerPurpose = 'relays'
 
 /** Counts the rows of a queue and returns the age of the oldest; `since` is null where its age is not known. */
 function depthOf(queue: string, rows: Sql, network: Sql = sql`''`): Sql {
@@ -49,8 +51,8 @@ export function listDepths(db: Queryable): Promise<Depth[]> {
     sql`
     ${depthOf('payments', sql`select network, created_at as since from payments where status in ('verified', 'settling')`, sql`network`)} union all
     ${depthOf('relays', sql`select network, created_at as since from relays where state = 'waiting'`, sql`network`)} union all
-    ${depthOf('settler-transactions', sql`select network, created_at as since from chain_transactions where status <> 'final' and purpose = ${relayPurpose}`, sql`network`)} union all
-    ${depthOf('wallet-transactions', sql`select network, created_at as since from chain_transactions where status <> 'final' and purpose <> ${relayPurpose}`, sql`network`)} union all
+    ${depthOf('settler-transactions', sql`select network, created_at as since from chain_transactions where status <> 'final' and purpose = ${settlerPurpose}`, sql`network`)} union all
+    ${depthOf('wallet-transactions', sql`select network, created_at as since from chain_transactions where status <> 'final' and purpose <> ${settlerPurpose}`, sql`network`)} union all
     ${depthOf('events', waitingEvents)} union all
     ${depthOf('webhooks', sql`select look_at as since from webhook_queues where look_at <= clock_timestamp()`)} union all
     ${depthOf('files', sql`select due_at as since from blob_deletions where due_at > '-infinity' and due_at <= clock_timestamp()`)} union all
