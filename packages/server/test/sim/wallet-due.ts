@@ -42,6 +42,12 @@ export async function openWalletWork(db: Db, lastBlock: number): Promise<readonl
   return rows.map(({ what }) => what)
 }
 
+/** Returns the number of failed transfers whose approval is not revoked yet. */
+export async function countToRevoke(db: Db): Promise<bigint> {
+  const row = z.object({ count: z.bigint() })
+  return (await db.one(row, sql`select count(*) as count from transfers where revoke_at is not null`)).count
+}
+
 /** The rows of open transfers and their signed payloads as JSON, for the report of a violation. */
 export async function describeOpen(db: Db): Promise<string> {
   const rows = await db.many(

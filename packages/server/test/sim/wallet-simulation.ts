@@ -14,7 +14,7 @@ import { marksIn } from './marks.ts'
 import { SimNode } from './nodes.ts'
 import { Scene } from './scene.ts'
 import { Violation } from './violation.ts'
-import { describeOpen, fundsNow, nextWalletWork, openWalletWork } from './wallet-due.ts'
+import { countToRevoke, describeOpen, fundsNow, nextWalletWork, openWalletWork } from './wallet-due.ts'
 import { WalletModel } from './wallet-model.ts'
 import type { Mood } from './wallet-partner.ts'
 import { type WalletGround, WalletProcess } from './wallet-process.ts'
@@ -373,6 +373,15 @@ export class WalletSimulation {
     }
   }
 
+  /** Approvals that a wallet could not pay to revoke are left in place and tried again after ten minutes. Their amounts stay reserved until then. */
+  async #revokeLeft(): Promise<void> {
+    for (let round = 0; round < quietRoundsMax; round += 1) {
+      if ((await countToRevoke(this.#stage.db)) === 0n) return
+      await this.#scene.pass(round === 0 ? 700_000 : 12_000)
+      await this.#scene.drain(this.#working(round % 2))
+    }
+  }
+
   /** Nothing is reserved any more, and what may be spent or is on hold is all that there is. */
   async #checkSpendable(): Promise<void> {
     const [process] = this.#processes
@@ -381,6 +390,7 @@ export class WalletSimulation {
     for (let count = 0; count < depth; count += 1) await this.#scene.pass(6_000)
     await this.#scene.drain(this.#working(0))
     await this.#scene.drain(this.#working(1))
+    await this.#revokeLeft()
     await this.#scene.drain([
       fundsNow(process.deps, { tenant, network: near, wallets }).then((found) => {
         for (const [index, wallet] of wallets.entries()) this.#model.checkFunds(wallet, found[index])
