@@ -100,9 +100,9 @@ export const settlementFaults: readonly Fault[] = [
   },
   {
     name: 'a-nonce-is-given-up-unseen',
-    file: 'chain/lanes/follow.ts',
-    find: 'const verdict = await chain.isNonceLost(sender, nonce, hashes)',
-    replace: "const verdict = hashes.length >= 0 ? 'yes' : 'no'",
+    file: 'chain/lanes/lost-nonces.ts',
+    find: 'const verdict = losses.get(id)\n',
+    replace: "const verdict = losses.get(id) === undefined ? undefined : 'yes'\n",
     within: 30,
     testedBy: 'src/chain/lanes/anvil.test.ts',
   },

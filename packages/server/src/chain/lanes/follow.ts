@@ -3,6 +3,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx } from '../../platform/leases/store.ts'
 import type { Receipt } from '../port.ts'
+import { hasLongBeenLost, type Losses, lossesOf } from './lost-nonces.ts'
 import type { Handlers, LaneHandler, LaneTransaction, MinedTransaction } from './port.ts'
 import { insertFoundAttempt, listFinalRaw, listKnownHashes, markFinal, markReorganized } from './recovery-store.ts'
 import {
@@ -31,7 +32,6 @@ import {
 /** A transaction that is not mined within this many block times is replaced at a higher fee. */
 const stuckBlocks = 5
 const rebroadcastMs = 3_000
-const replacedMsMin = 120_000
 /** Transactions without a receipt that are processed at the same time. */
 const missingAtOnce = 4
 
@@ -80,11 +80,12 @@ async function followReceipts(parts: LaneParts, senders: readonly Address[]): Pr
   for (const id of shown) parts.usedSince.delete(id)
   // A transaction whose receipt no node delivers is neither missing nor known: it waits, and others are followed.
   const missing = sent.filter(({ id }) => !shown.has(id) && (found.has(id) || !unread.has(id)))
-  await inParallel(missing, missingAtOnce, (transaction) =>
-    followMissing(parts, transaction, { attempts, transactionCount: countOf(transaction), head: head.number }).catch(
-      (error: unknown) => logNotFollowed(parts, transaction, error),
-    ),
-  )
+  const counted = missing.filter((transaction) => countOf(transaction) > transaction.nonce)
+  const losses = await lossesOf(parts, counted, attempts)
+  await inParallel(missing, missingAtOnce, (transaction) => {
+    const seen = { attempts, losses, transactionCount: countOf(transaction), head: head.number }
+    return followMissing(parts, transaction, seen).catch((error: unknown) => logNotFollowed(parts, transaction, error))
+  })
   await fillGaps(parts, open, transactionCounts)
   return open.length - closed
 }
@@ -105,9 +106,14 @@ async function fillGaps(
 async function followMissing(
   parts: LaneParts,
   transaction: TransactionRow,
-  seen: { readonly attempts: Attempts; readonly transactionCount: bigint; readonly head: bigint },
+  seen: {
+    readonly attempts: Attempts
+    readonly losses: Losses
+    readonly transactionCount: bigint
+    readonly head: bigint
+  },
 ): Promise<void> {
-  const { attempts, transactionCount, head } = seen
+  const { attempts, losses, transactionCount, head } = seen
   const { clock } = parts.deps
   const hashes = (attempts.get(transaction.id) ?? []).map(({ hash }) => hash)
   if (transaction.status === 'mined') {
@@ -118,24 +124,25 @@ async function followMissing(
     // transaction may be the only one, so the quorum decides.
     const isGone =
       transactionCount > transaction.nonce
-        ? await hasLongBeenLost(parts, transaction, hashes)
+        ? hasLongBeenLost(parts, transaction, losses)
         : (await parts.chain.isInNoBlock(hashes)) === 'yes'
     return isGone ? returnToSent(parts, transaction) : undefined
   }
   const now = clock.now().getTime()
   const latest = attempts.get(transaction.id)?.at(-1)
   if (latest === undefined) return
-  const resolveIfLost = async (): Promise<boolean> => {
-    if (!(await hasLongBeenLost(parts, transaction, hashes))) return false
+  const resolveIfLost = async (known: Losses): Promise<boolean> => {
+    if (!hasLongBeenLost(parts, transaction, known)) return false
     await resolveReplaced(parts, transaction, latest).finally(() => parts.usedSince.delete(transaction.id))
     return true
   }
-  if (transactionCount > transaction.nonce && (await resolveIfLost())) return
+  if (transactionCount > transaction.nonce && (await resolveIfLost(losses))) return
   if (now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
   await advanceByOthers(parts, transaction, hashes)
   const [response] = await broadcast(parts, [transaction], attempts)
   // Most nodes say that the nonce is used, though the preferred one does not count it.
-  if (response?.outcome === 'nonce-too-low' && transactionCount <= transaction.nonce && (await resolveIfLost())) return
+  const isTooLow = response?.outcome === 'nonce-too-low' && transactionCount <= transaction.nonce
+  if (isTooLow && (await resolveIfLost(await lossesOf(parts, [transaction], attempts)))) return
   // A higher fee helps only the lowest pending nonce, and only when the node accepts the transaction.
   const stuckMs = Math.max(parts.chain.network.blockTimeMs * stuckBlocks, 10_000)
   const isStuck = now - latest.createdAt.getTime() > stuckMs && transactionCount === transaction.nonce
@@ -160,25 +167,6 @@ function returnToSent({ deps, handlers, leased }: LaneParts, transaction: Transa
     if ((await markReorganized(tx, leased, transaction.id)) === 0) return
     await notifyReorganized(handlers, tx, toLaneTransaction(transaction, transaction.minedHash ?? '0x'))
   })
-}
-
-/**
- * Whether a quorum finds the nonce used without a receipt of ours, and found so before, longer ago than a node may lag. Counted from the first such
- * finding, not from the transaction's creation, because it may have waited long before it could be sent. One node neither begins nor ends the time.
- */
-async function hasLongBeenLost(
-  { usedSince, chain, deps }: LaneParts,
-  { id, sender, nonce }: TransactionRow,
-  hashes: readonly Hex[],
-): Promise<boolean> {
-  const { blockTimeMs, confirmationDepth } = chain.network
-  const now = deps.clock.now().getTime()
-  const since = usedSince.get(id)
-  if (since !== undefined && now - since <= Math.max(replacedMsMin, blockTimeMs * confirmationDepth * 4)) return false
-  const verdict = await chain.isNonceLost(sender, nonce, hashes)
-  if (verdict === 'no') usedSince.delete(id)
-  if (verdict === 'yes' && since === undefined) usedSince.set(id, now)
-  return verdict === 'yes' && since !== undefined
 }
 
 /**

@@ -171,3 +171,16 @@ test('a payment that the nodes dropped is sent again, although one shows a recei
   await rpc(stage.outbound, dev.rpcUrl, 'anvil_mine', ['0x1'])
   expect(await paid(stage, payment)).toBe(1n)
 })
+
+test('payments whose receipts a node does not have yet are compared with the quorum together', async () => {
+  const stage = await aStage(aStillClock(), 1, { rpcUrls: [liar.url] })
+  const payments = [await planPayment(stage), await planPayment(stage), await planPayment(stage)]
+  liar.lie('eth_getTransactionReceipt', () => ({ result: null }))
+  const before = liar.requested('eth_getTransactionCount')
+  await passLane(stage.parts, stage.lane)
+  // Once with the receipts of the pass, and once for all that it misses.
+  expect(liar.requested('eth_getTransactionCount') - before).toBe(2)
+  liar.tellTheTruth()
+  await passLane(stage.parts, stage.lane)
+  for (const payment of payments) expect(await paid(stage, payment)).toBe(1n)
+})

@@ -33,7 +33,7 @@ function aNode(head: bigint, fork = 'a') {
   return { rpc, requests }
 }
 
-async function decideAmong(nodes: readonly ReturnType<typeof aNode>[], atMost: bigint): Promise<Decision | undefined> {
+async function decideAmong(nodes: readonly ReturnType<typeof aNode>[], atMost?: bigint): Promise<Decision | undefined> {
   const network = networkByName('base-sepolia')
   if (network === undefined) throw new Error('no such network')
   const voters = nodes.map(({ rpc }, index) => ({ node: { place: index + 1, url: '', state: 'up' as const }, rpc }))
@@ -49,11 +49,18 @@ test('the block that a read may not be above is requested together with the head
   expect(nodes.map(({ requests }) => requests.length)).toEqual([1, 1, 1])
 })
 
-test('where the nodes are not that far yet, a second request reads the block that they have', async () => {
+test('the newest block is the decision block at depth 1, so that deciding takes one request to each node', async () => {
+  const nodes = [aNode(10n), aNode(10n), aNode(10n)]
+  const decision = await decideAmong(nodes)
+  expect(decision?.block).toEqual({ number: 10n, hash: hashOf(10n), timestampSeconds: 1n })
+  expect(nodes.map(({ requests }) => requests.length)).toEqual([1, 1, 1])
+})
+
+test('where the nodes are not that far yet, a second request reads the newest common block from those that are further', async () => {
   const nodes = [aNode(10n), aNode(12n), aNode(11n)]
   const decision = await decideAmong(nodes, 12n)
   expect(decision?.block).toMatchObject({ number: 10n, hash: hashOf(10n) })
-  expect(nodes.map(({ requests }) => requests.length)).toEqual([2, 2, 2])
+  expect(nodes.map(({ requests }) => requests.length)).toEqual([1, 2, 2])
 })
 
 test('a node with another block at that height is not among those that decide', async () => {

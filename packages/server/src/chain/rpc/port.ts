@@ -111,6 +111,13 @@ export interface PendingNonce {
   readonly most: bigint
 }
 
+/** A nonce of an account, with the hashes of the transactions that were signed with it. */
+export interface SentNonce {
+  readonly sender: Address
+  readonly nonce: bigint
+  readonly hashes: readonly Hex[]
+}
+
 /**
  * The reads on which money depends, confirmed by a quorum when several nodes are configured. Answers are in the order of the questions. The default
  * finality is the network's confirmation depth.
@@ -131,8 +138,11 @@ export interface QuorumReads {
   areInBlocks(hashes: readonly Hex[]): Promise<readonly Verdict[]>
   /** Whether none of these transactions is mined. Nodes that are behind may report this too early. */
   isInNoBlock(hashes: readonly Hex[]): Promise<Verdict>
-  /** Whether the sender's nonce was used at depth by a transaction with none of these hashes. Nodes that index late may report this too early. */
-  isNonceLost(sender: Address, nonce: bigint, hashes: readonly Hex[]): Promise<Verdict>
+  /**
+   * Whether the nonce of each sender was used at depth by a transaction with none of its hashes. Nodes that index late may report this too early. All
+   * questions take two requests to each node.
+   */
+  areNoncesLost(questions: readonly SentNonce[]): Promise<readonly Verdict[]>
   /**
    * The hash of a transaction of the account with exactly these calls, at this nonce or another, confirmed by a majority. Hashes that `isOurs`
    * returns are skipped. The transaction was not made before `since`. Undefined when none is found, which proves nothing: nodes without historical

@@ -305,3 +305,16 @@ test('an account’s state is read at one block confirmed by a majority, and is 
   expect((await among(2).stateAt(questions)).values).toEqual([10_000n, 0n])
   expect((await among(1).stateAt(questions)).values).toEqual([10_000n, undefined])
 })
+
+test('of several nonces one decision serves all, and a receipt that a node does not deliver takes its vote on that nonce alone', async () => {
+  const [unread, absent]: Hex[] = [`0x${'1'.repeat(64)}`, `0x${'2'.repeat(64)}`]
+  liar.lie('eth_getTransactionCount', () => ({ result: '0x5' }))
+  liar.lie('eth_getTransactionReceipt', ({ params: [hash] }) =>
+    hash === unread ? { error: { code: -32_000, message: 'busy' } } : { result: null },
+  )
+  const before = liar.requested('eth_getTransactionCount')
+  const question = (nonce: bigint, hash = absent) => ({ sender: payTo, nonce, hashes: [hash ?? '0x'] as const })
+  const verdicts = await among(0).areNoncesLost([question(4n), question(4n, unread), question(5n)])
+  expect(verdicts).toEqual(['yes', 'undecided', 'no'])
+  expect(liar.requested('eth_getTransactionCount') - before).toBe(1)
+})

@@ -79,8 +79,8 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
         places.flatMap(({ voter, response }) => (response.height >= height ? [[voter, response]] : [])),
       )
       const blocks = await eachOf([...having.keys()], async (voter) => {
-        const known = having.get(voter)?.block
-        return known?.number === height ? known : blockAt(voter.rpc, height)
+        const known = having.get(voter)?.blocks.find(({ number }) => number === height)
+        return known ?? blockAt(voter.rpc, height)
       })
       const agreed = largestGroup(blocks)
       const block = agreed[0]?.response
@@ -168,13 +168,16 @@ function contradicts<T>(own: readonly (T | undefined)[], decided: readonly (T | 
   )
 }
 
-/** The number of a node's newest block at the required depth, and its block at `atMost` if it has one, both from one request. */
+/** The number of a node's newest block at the required depth, and the blocks that it showed for it, all from one request. */
 interface NodeHeight {
   readonly height: bigint
-  readonly block: DecisionBlock | undefined
+  readonly blocks: readonly DecisionBlock[]
 }
 
-/** With a tag, the confirmation depth applies too. The block at `atMost` is most often the decision block, which then needs no further request. */
+/**
+ * With a tag, the confirmation depth applies too. The decision block is most often one of those that were shown, the one at `atMost` or, at depth 1, the
+ * newest one, and needs no further request then.
+ */
 async function heightOf(
   rpc: Rpc,
   network: Network,
@@ -185,13 +188,15 @@ async function heightOf(
   const responses = await rpc.batch(
     [...tags, ...wanted].map((block) => ({ method: 'eth_getBlockByNumber', params: [block, false] })),
   )
-  const [latest, tagged] = responses
-    .slice(0, tags.length)
-    .map((response) => presentBlock(response.ok ? response.result : null).number)
-  const [found] = responses
+  const tips = responses.slice(0, tags.length).map((response) => presentBlock(response.ok ? response.result : null))
+  const found = responses
     .slice(tags.length)
-    .map((response) => readBlock(response.ok ? response.result : null, atMost))
-  return { height: heightIn({ latest, tagged }, network, finality), block: found && decisionBlockOf(found) }
+    .flatMap((response) => readBlock(response.ok ? response.result : null, atMost) ?? [])
+  const [latest, tagged] = tips.map(({ number }) => number)
+  return {
+    height: heightIn({ latest, tagged }, network, finality),
+    blocks: [...found, ...tips].map((block) => decisionBlockOf(block)),
+  }
 }
 
 /** For a chain shorter than the depth this is block 0, which cannot be reorganized. */

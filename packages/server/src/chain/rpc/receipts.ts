@@ -1,6 +1,7 @@
 import type { Address, Hex, Network } from '@purser/protocol'
+import { isProblem } from '../../platform/errors.ts'
 import type { Log, Receipt } from '../port.ts'
-import type { CoinArrival, Finality, QuorumReads, Verdict } from './port.ts'
+import type { CoinArrival, Finality, QuorumReads, SentNonce, Verdict } from './port.ts'
 import { heightIn, type Quorum } from './quorum.ts'
 import { quantity, readHex, readQuantity, readReceipt, resultOf } from './read.ts'
 import { isRecord, type Rpc, type RpcCall, type RpcResponse } from './rpc.ts'
@@ -9,7 +10,7 @@ import { isRecord, type Rpc, type RpcCall, type RpcResponse } from './rpc.ts'
 export function createReceipts(
   network: Network,
   quorum: Quorum,
-): Pick<QuorumReads, 'confirmReceipts' | 'confirmCoinArrival' | 'areInBlocks' | 'isInNoBlock' | 'isNonceLost'> {
+): Pick<QuorumReads, 'confirmReceipts' | 'confirmCoinArrival' | 'areInBlocks' | 'isInNoBlock' | 'areNoncesLost'> {
   return {
     async confirmReceipts(receipts, finality = { depth: network.confirmationDepth }) {
       if (receipts.length === 0) return []
@@ -41,12 +42,12 @@ export function createReceipts(
       ]
       return verdictOf((await quorum.vote({ count: 1, ask, isAtHead: true }))[0])
     },
-    async isNonceLost(sender, nonce, hashes) {
+    async areNoncesLost(questions) {
+      if (questions.length === 0) return []
       const decision = await quorum.decide({ depth: network.confirmationDepth })
-      if (decision === undefined) return 'undecided'
-      const question = { sender, nonce, hashes, at: decision.at }
-      const [verdict] = await decision.vote({ count: 1, ask: async (rpc) => [await isLostAt(rpc, question)] })
-      return verdictOf(verdict)
+      if (decision === undefined) return questions.map(() => 'undecided')
+      const ask = (rpc: Rpc) => areLostAt(rpc, questions, decision.at)
+      return (await decision.vote({ count: questions.length, ask })).map(verdictOf)
     },
   }
 }
@@ -175,24 +176,44 @@ async function spentIn(rpc: Rpc, account: Address, block: bigint): Promise<bigin
   return spent
 }
 
-interface Nonce {
-  readonly sender: Address
-  readonly nonce: bigint
-  readonly hashes: readonly Hex[]
-  readonly at: object
-}
-
-/** A receipt of any of the hashes means `no`, whatever its block: the transaction may be on chain. */
-async function isLostAt(rpc: Rpc, { sender, nonce, hashes, at }: Nonce): Promise<Vote> {
-  const [count, ...receipts] = await rpc.batch([
-    { method: 'eth_getTransactionCount', params: [sender, at] },
+/**
+ * One node's votes. A receipt of any of its hashes means `no`, whatever its block: the transaction may be on chain. A receipt that the node does not
+ * deliver takes its vote on that question alone.
+ */
+async function areLostAt(
+  rpc: Rpc,
+  questions: readonly SentNonce[],
+  at: object,
+): Promise<readonly (Vote | undefined)[]> {
+  const senders = [...new Set(questions.map(({ sender }) => sender))]
+  const hashes = questions.flatMap((question) => question.hashes)
+  const responses = await rpc.batch([
+    ...senders.map((sender) => ({ method: 'eth_getTransactionCount', params: [sender, at] })),
     ...hashes.map(receiptCall),
   ])
-  const isMined = hasReceipt(receipts, hashes)
-  return !isMined && readQuantity(resultOf(count), 'transaction count') > nonce ? 'yes' : 'no'
+  const [counts, receipts] = [responses.slice(0, senders.length), responses.slice(senders.length)]
+  const countOf = new Map(senders.map((sender, index) => [sender, counts[index]]))
+  const receiptOf = new Map(hashes.map((hash, index) => [hash, receipts[index]]))
+  return questions.map(({ sender, nonce, hashes: own }) => {
+    const shown = own.map((hash) => receiptOf.get(hash))
+    return voteOf(() => {
+      const isMined = hasReceipt(shown, own)
+      return !isMined && readQuantity(resultOf(countOf.get(sender)), 'transaction count') > nonce ? 'yes' : 'no'
+    })
+  })
 }
 
-function hasReceipt(responses: readonly RpcResponse[], hashes: readonly Hex[]): boolean {
+/** No vote where the responses cannot be read. */
+function voteOf(read: () => Vote): Vote | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (isProblem(error, 'chain-unavailable')) return undefined
+    throw error
+  }
+}
+
+function hasReceipt(responses: readonly (RpcResponse | undefined)[], hashes: readonly Hex[]): boolean {
   return hashes.some((hash, index) => readReceipt(resultOf(responses[index]) ?? null, hash) !== undefined)
 }
 
