@@ -242,28 +242,31 @@ const sources: Readonly<Record<string, string>> = {
 }
 
 test.each([
-  ['sdk', 'node16', 'node16'],
-  ['sdk', 'nodenext', 'nodenext'],
-  ['sdk', 'bundler', 'esnext'],
-  ['protocol', 'nodenext', 'nodenext'],
-  ['server', 'nodenext', 'nodenext'],
-])('the types of %s alone are right under %s, for modules and for CommonJS', async (name, moduleResolution, module) => {
-  const compilerOptions = {
-    module,
-    moduleResolution,
-    target: 'es2023',
-    lib: ['es2023', 'dom'],
-    types: [],
-    strict: true,
-    noEmit: true,
-    skipLibCheck: name === 'server',
-  }
-  const [folder, files] = [folderOf(name), ['consumer.mts', 'consumer.cts']]
-  for (const file of files) writeFileSync(path.join(folder, file), sources[name] ?? '')
-  writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
-  const tsc = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc')
-  expect(await run(process.execPath, [tsc, '-p', '.'], {}, folder)).toEqual({ code: 0, stdout: '', stderr: '' })
-})
+  ['sdk', 'node16', 'node16', 'typescript-native'],
+  ['sdk', 'nodenext', 'nodenext', 'typescript'],
+  ['sdk', 'bundler', 'esnext', 'typescript-native'],
+  ['protocol', 'nodenext', 'nodenext', 'typescript-native'],
+  ['server', 'nodenext', 'nodenext', 'typescript-native'],
+])(
+  'the types of %s alone are right under %s, for modules and for CommonJS',
+  async (name, moduleResolution, module, compiler) => {
+    const compilerOptions = {
+      module,
+      moduleResolution,
+      target: 'es2023',
+      lib: ['es2023', 'dom'],
+      types: [],
+      strict: true,
+      noEmit: true,
+      skipLibCheck: name === 'server',
+    }
+    const [folder, files] = [folderOf(name), ['consumer.mts', 'consumer.cts']]
+    for (const file of files) writeFileSync(path.join(folder, file), sources[name] ?? '')
+    writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
+    const tsc = path.join(root, 'node_modules', compiler, 'bin', 'tsc')
+    expect(await run(process.execPath, [tsc, '-p', '.'], {}, folder)).toEqual({ code: 0, stdout: '', stderr: '' })
+  },
+)
 
 test('a program on a Node that is too old says what it needs', async () => {
   const old = [...nodes].find(([version]) => Number.parseInt(version.slice(1), 10) < 24)
