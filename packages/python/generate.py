@@ -216,7 +216,7 @@ class Operation:
         types = []
         for content in self.answers:
             if "application/json" in content:
-                types.append(self.type_of(content["application/json"]["schema"], "Answer"))
+                types.append(self.type_of(content["application/json"]["schema"], "Response"))
             elif "text/event-stream" in content:
                 return "Iterator[StreamEvent]"
             elif "*/*" in content:

@@ -12,7 +12,7 @@ test.each([
   ['192.0.2.7:51234', '192.0.2.7'],
   ['[2001:db8:1:2::5]:443', '2001:db8:1:2::/64'],
   ['[2001:db8:1:2::5]', '2001:db8:1:2::/64'],
-])('S8: %s is limited as %s', (ip, block) => {
+])('%s is limited as %s', (ip, block) => {
   expect(addressBlock(ip)).toBe(block)
 })
 

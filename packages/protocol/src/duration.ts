@@ -10,7 +10,7 @@ const durationPattern = /^([1-9][0-9]{0,9})([mhd])$/
 /**
  * Parses a duration of the API into seconds: `<n>m`, `<n>h` or `<n>d` (`24h`, `7d`), where n is a positive integer
  * without leading zeros. Anything else (a sign, a fraction, white space, two units) is `not-a-duration` and never
- * interpreted as another time. A day is 86,400 seconds. Source: decisions.md section 5.
+ * interpreted as another time. A day is 86,400 seconds.
  *
  * @example
  * parseDuration('24h') // 86400

@@ -201,14 +201,15 @@ export const eventCatalogue = {
       confirmedAt: time('When the transfer was confirmed.'),
     },
   },
-  /** A transfer has failed, and the money never left or is back. */
+  /** A transfer has failed. The money is in the wallet, unless the reason is `not-received`. */
   'transfer.failed': {
-    description: 'A transfer has failed. The money never left, or it is back.',
+    description:
+      'A transfer has failed. The money is in the wallet, except with the reason `not-received`: it left the wallet and did not arrive at the recipient.',
     fields: {
       ...transfer,
       reason: value('reverted', 'The error code of the failure.'),
-      refundTxHash: absent('The transaction of the refund; null where the money never left.'),
-      refundedAt: absentTime('When the refund arrived; null where the money never left.'),
+      refundTxHash: absent('The transaction of the refund; null if nothing was refunded.'),
+      refundedAt: absentTime('When the refund arrived; null if nothing was refunded.'),
     },
   },
   /** A partner failed 72 hours ago and no refund was seen. The transfer is still pending: do not send the money again. */

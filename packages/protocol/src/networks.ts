@@ -1,6 +1,6 @@
 import type { Address } from './address.ts'
 
-/** The chain names of the public API, in the document's order. */
+/** The chain names of the public API. */
 export const chains = [
   'base',
   'ethereum',

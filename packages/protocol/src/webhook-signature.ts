@@ -44,7 +44,7 @@ export const hmacSha256: HmacSha256 = (key, message) => hmac(sha256, key, messag
 /**
  * Returns the signature headers of an attempt. Throws a `RangeError` for input that no receiver could verify: no secret
  * or a malformed one, an id with anything but letters, digits, `_` and `-` (a `.` in it would make one signature valid
- * for two messages), a timestamp that is not whole seconds. Source: decisions.md section 9; Standard Webhooks 1.0.0,
+ * for two messages), a timestamp that is not whole seconds. Source: Standard Webhooks 1.0.0,
  * sections "Webhook Headers" and "Signature scheme".
  *
  * @example
@@ -116,7 +116,7 @@ function macBy(hmac: HmacSha256, key: Uint8Array): WebhookMac {
   }
 }
 
-/** Returns the signing input of the service's own signature: `<timestamp>.<body>`. Source: decisions.md section 9. */
+/** Returns the signing input of the service's own signature: `<timestamp>.<body>`. See docs/webhooks.md. */
 export function serviceSigningText(timestamp: string, body: Uint8Array): Uint8Array {
   return concatBytes(utf8(`${timestamp}.`), body)
 }

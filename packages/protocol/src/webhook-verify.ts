@@ -47,7 +47,7 @@ const toleranceSecondsDefault = 300
 /**
  * Verifies a webhook by its `X-Service-Signature`. Returns the fault, or `undefined` if one of the signatures was made
  * with one of the secrets (as text). Signatures of other kinds are ignored. Throws a `RangeError` for a malformed
- * secret, for an empty list and for a time that is not a number. Source: decisions.md section 9.
+ * secret, for an empty list and for a time that is not a number.
  *
  * @example
  * const received = { timestamp: '1795305600', signature: 'v1=00', body: new TextEncoder().encode('{}') }

@@ -40,7 +40,7 @@ const ofApproval = {
   requestedBy: 'key_1',
 }
 
-/** One payload of every type, as decisions.md writes them. */
+/** One payload of every event type. */
 const samples: WebhookPayloads = {
   'payment.received': {
     ...outcome,

@@ -196,7 +196,7 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
   }
 }
 
-/** Sets the gauge of a node to 1 if it is used and 0 if it is behind, paused or refused; nothing until its chain is known. */
+/** Sets the gauge of a node to 1 if the node is used, 0 if it is behind, suspended or refused; nothing until its chain is known. */
 function showNode(metrics: Metrics, network: Network, { place, state }: { place: number; state: string }): void {
   if (state === 'unchecked') return
   metrics

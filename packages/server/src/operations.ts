@@ -55,22 +55,22 @@ export const operations: readonly Operation[] = [
 ]
 
 const tagDescriptions = {
-  account: 'The person or key that calls: its organisation, usage, paid routes, invitations and sign-ins.',
-  approvals: 'Movements of money that wait for a person to approve or refuse them.',
+  account: 'The calling person or API key: its organisations, usage, payment logs, invitations and sign-in sessions.',
+  approvals: 'Transfers, withdrawals, payments and refunds that wait for a person to approve or refuse them.',
   billing: 'The plan of the organisation, and how much of it is used.',
   chains: 'The chains that the service uses, and the tokens on each.',
-  events: 'What happened in the organisation: the list of events, their types, and a stream for development.',
+  events: 'The events of the organisation, the event types, and a stream for development.',
   facilitator: 'The x402 facilitator: verification and settlement for servers that make their own challenges.',
   organisations: 'Organisations, their members, API keys and audit log.',
   payments: 'Payments for routes: challenge, verification, settlement, delivery and refund.',
-  registry: 'The public registry of routes that are for sale.',
+  registry: 'The paid routes of the organisation, and which of them are public.',
   requests: 'The organisation’s API requests, with the status of each response.',
   sessions: 'Sessions of a payer: one payment for many requests.',
-  test: 'What only the test environment has: made-up deposits and payments, and a clock to advance.',
+  test: 'Only in the test environment: deposits and payments of test money on test networks, and a clock to advance.',
   transfers: 'Transfers of money from wallets, with quotes.',
   vaults: 'Workspaces that come with a payment: documents, files, events, and a proof once sealed.',
   wallets: 'Wallets of every kind: balances, deposits, sweeps, spend policies, and payments to others.',
-  webhooks: 'Addresses that receive the signed events, and the attempts to deliver them.',
+  webhooks: 'URLs that receive the signed events, and the attempts to deliver them.',
   withdrawals: 'Withdrawals to bank accounts.',
 } as const
 
@@ -78,8 +78,8 @@ const info = {
   title: 'Purser',
   version: apiVersion,
   description:
-    'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain. ' +
-    'An error is a problem record (RFC 9457) whose `type` ends with a code. `x-problems` of an operation names its errors, beside ' +
+    'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain.\n\n' +
+    '## Errors\n\nAn error is a problem record (RFC 9457) whose `type` ends with a code. `x-problems` of an operation names its errors, beside ' +
     'those of its method in `x-every-operation` and of the responses `4XX` and `5XX`; `x-problems` of the components has the status, title and detail of each. A name is a ' +
     'code, followed by a dot and a status where one code has several meanings.',
 }

@@ -9,7 +9,7 @@ test.each([
   ['16', 16],
   ['10.0.0.0/8', ['10.0.0.0/8']],
   ['10.0.0.0/8, fd00::/8,192.0.2.7', ['10.0.0.0/8', 'fd00::/8', '192.0.2.7']],
-] as const)('S7: %j trusts %j', (text, proxies) => {
+] as const)('%j trusts %j', (text, proxies) => {
   expect(parseProxies(text)).toEqual(proxies)
 })
 
@@ -25,6 +25,6 @@ test.each([
   '10.0.0.0/8/8',
   'proxy.internal',
   ',',
-])('S7: %j is refused, so that no setting trusts every address', (text) => {
+])('%j is refused, so that no setting trusts every address', (text) => {
   expect(parseProxies(text)).toBeUndefined()
 })

@@ -28,7 +28,7 @@ test.each<readonly [id: string, body: unknown, cost: number]>([
   ['facilitator.resources', undefined, 5],
   ['webhooks.replay', { since: new Date(0), dryRun: false }, 1],
   ['webhooks.replay', { since: new Date(0), dryRun: true }, 10],
-])('S6: %s with %j costs %i requests', (id, body, cost) => {
+])('%s with %j costs %i requests', (id, body, cost) => {
   expect(costOf(id, body)).toBe(cost)
 })
 
@@ -57,7 +57,7 @@ async function spentBy(path: string, accept = 'application/json'): Promise<numbe
   return before - left(response.headers)
 }
 
-test('S6: a page of any list costs as many requests as pages of 50 items, in JSON and in CSV', async () => {
+test('a page of any list costs as many requests as pages of 50 items, in JSON and in CSV', async () => {
   expect(await spentBy('/payments/logs')).toBe(1)
   expect(await spentBy('/payments/logs?limit=50')).toBe(1)
   expect(await spentBy('/payments/logs?limit=51')).toBe(2)
@@ -67,7 +67,7 @@ test('S6: a page of any list costs as many requests as pages of 50 items, in JSO
   expect(await spentBy('/events?limit=500')).toBe(10)
 })
 
-test('S6: a thousand child addresses leave an organisation the rest of its limit, and a second thousand waits', async () => {
+test('a thousand child addresses leave an organisation the rest of its limit, and a second thousand waits', async () => {
   const other = await world.organisation()
   const made = await world.call(other.testKey, 'POST', '/wallet-infra/master-wallets', {
     chain: 'base',
@@ -98,7 +98,7 @@ test('a search of the guides costs its address four requests, and a guide one', 
   expect([before - searched, searched - after]).toEqual([4, 1])
 })
 
-test('S6: a document of many members costs as many requests, and one of a few a single request', async () => {
+test('a document of many members costs as many requests, and one of a few a single request', async () => {
   const other = await world.organisation()
   const vault = await world.call(other.testKey, 'POST', '/vaults', {})
   const path = `/vaults/${String(vault.body.id)}/documents`
@@ -115,7 +115,7 @@ test('S6: a document of many members costs as many requests, and one of a few a 
   expect([refused.status, codeOf(refused)]).toEqual([429, 'rate-limit-exceeded'])
 })
 
-test('S6: a spend policy of 5,000 recipients costs a hundred requests, and its audit record is small', async () => {
+test('a spend policy of 5,000 recipients costs a hundred requests, and its audit record is small', async () => {
   const other = await world.organisation()
   const wallet = { chain: 'base', supportedTokens: ['USDC'] }
   const made = await world.call(other.testKey, 'POST', '/wallet-infra/master-wallets', wallet)

@@ -50,7 +50,7 @@ test('every operation has a sample here, and every sample an operation', () => {
   expect(Object.keys(samplesOf(ids)).sort()).toEqual(operations.map(({ id }) => id).sort())
 })
 
-test.each(each)('%s without a valid key is 401 in the document’s words', async (_, operation) => {
+test.each(each)('%s without a valid key is 401 `unauthorized` with the documented detail', async (_, operation) => {
   const spoilt = `${org.testKey.slice(0, -1)}${org.testKey.endsWith('0') ? '1' : '0'}`
   const good = asKey(org.testKey)
   const { authorization: _key, ...none } = good

@@ -29,7 +29,7 @@ const ask = (org: Org, walletId: string, key: string) =>
 
 const Bytes = z.object({ bytes: z.bigint() })
 
-test('S6: an organisation stores half of what the others leave under its Idempotency-Keys, is refused beyond it, and nobody else notices', async () => {
+test('an organisation stores half of what the others leave under its Idempotency-Keys, is refused beyond it, and nobody else notices', async () => {
   const [greedy, other] = [await world.organisation(), await world.organisation()]
   const [wallet, otherWallet] = [await walletOf(greedy), await walletOf(other)]
   const first = await ask(greedy, wallet, 'greedy 0')

@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => world?.stop())
 
-test('S6: a process reads a mebibyte of a page of large rows, and no more than another row', async () => {
+test('a process reads a mebibyte of a page of large rows, and no more than another row', async () => {
   const tenant = { organisationId: org.id, environment: 'test' } as const
   const { rows, isCut, bytes } = await listRoutes(world.database.db, tenant, {}, { limit: 500, after: undefined })
   const rowBytes = Buffer.byteLength(JSON.stringify(rows[0]?.headers)) * 3
@@ -44,7 +44,7 @@ test('a list of large rows has each of them once, over all of its pages', async 
   expect([patterns.length, Math.max(...pages) <= 6]).toEqual([stored, true])
 })
 
-test('S6: a route is stored with at most 16 KiB of parameters, its names before its examples', async () => {
+test('a route is stored with at most 16 KiB of parameters, its names before its examples', async () => {
   const other = await world.organisation()
   const params = Array.from({ length: 64 }, (_, place) => ({ name: `name ${place}`, example: '語'.repeat(500) }))
   const snapshot = { host: 'a.example.com', method: 'GET', routePattern: '/large', amount: '1', protocol: 'x402' }

@@ -38,7 +38,7 @@ async function readiness(): Promise<unknown> {
   return { status: response.status, database: body.database }
 }
 
-test('at a server that takes no writes, /readyz and every write are 503 and reads are answered, until it takes them again (O12)', async () => {
+test('at a server that takes no writes, /readyz and every write are 503 and reads are answered, until it takes them again', async () => {
   const { id } = await world.wallet(org)
   const { body: vault } = await world.call(org.testKey, 'POST', '/vaults', {})
   const writes = [

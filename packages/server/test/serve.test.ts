@@ -104,7 +104,7 @@ test('with everything set it is ready, serves metrics on a separate port, and SI
   expect(service.stderr()).toBe('')
 })
 
-test('a stopping process reports that it is not ready and serves on, before its listener closes (O14)', async () => {
+test('a stopping process reports that it is not ready and serves on, before its listener closes', async () => {
   const service = await spawnService({ ...deployment.env, STOP_DELAY_MS: '10000' }).up()
   const ended = service.end('SIGTERM')
   await expect.poll(() => statusOf(service.base, '/readyz'), { interval: 20 }).toBe(503)

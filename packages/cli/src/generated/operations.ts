@@ -511,7 +511,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "events resend",
-  "summary": "Send an event again, to all that it concerns or to one webhook.",
+  "summary": "Send an event again, to every subscribed webhook and listener or to one webhook.",
   "method": "POST",
   "path": "/events/{eventId}/resend",
   "isList": false,
@@ -535,7 +535,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "events trigger",
-  "summary": "Make up an event of a type, for every webhook and listener; in the test environment alone.",
+  "summary": "Send a sample event of a type to every webhook and listener. Test environment only.",
   "method": "POST",
   "path": "/events/trigger",
   "isList": false,
@@ -651,7 +651,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "facilitator supported",
-  "summary": "What can be paid through the facilitator in the environment of the key.",
+  "summary": "List the payment kinds that the facilitator supports.",
   "method": "GET",
   "path": "/facilitator/supported",
   "isList": false,
@@ -1478,7 +1478,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "From verifying or redeeming the payment: the caller still has the response. It does not wait for itself"
+    "about": "The token from verify or redeem, if your process still has the response of the handler. With it the redemption skips the grace period"
    },
    {
     "name": "paymentId",
@@ -1650,7 +1650,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": true,
-    "about": "Begin of the period (ISO 8601)"
+    "about": "Start of the period (ISO 8601)"
    },
    {
     "name": "to",
@@ -1812,7 +1812,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "registry routes list",
-  "summary": "List your paid routes that were seen, newest first.",
+  "summary": "List your reported routes, newest first.",
   "method": "GET",
   "path": "/registry/routes",
   "isList": true,
@@ -1888,7 +1888,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "registry snapshots create",
-  "summary": "Register a paid route as it was seen; the middlewares send this by themselves.",
+  "summary": "Report a paid route. The middlewares do this automatically.",
   "method": "POST",
   "path": "/registry/snapshots",
   "isList": false,
@@ -2116,7 +2116,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "sessions verify",
-  "summary": "Whether a session’s token opens a route.",
+  "summary": "Check whether a session token grants access to a route.",
   "method": "POST",
   "path": "/sessions/verify",
   "isList": false,
@@ -2202,7 +2202,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "test payments create",
-  "summary": "Pay a wallet of the test environment real test money from the faucet.",
+  "summary": "Create a payment to a test wallet, paid by the faucet.",
   "method": "POST",
   "path": "/test/payments",
   "isList": false,
@@ -2487,7 +2487,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Time to live, such as `30m`, `24h` or `7d`. The plan has a default and a maximum"
+    "about": "Time to live, such as `30m`, `24h` or `7d`; a vault’s own `ttl` is the instant of its end. The plan has a default and a maximum"
    },
    {
     "name": "metadata",
@@ -3387,7 +3387,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "wallets deposits rescan",
-  "summary": "Look for a deposit in one transaction.",
+  "summary": "Rescan one transaction for deposits.",
   "method": "POST",
   "path": "/wallet-infra/deposits/rescan",
   "isList": false,
@@ -3437,7 +3437,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "wallets legacy create",
-  "summary": "Provide the organisation's legacy wallet.",
+  "summary": "Create or get the organisation's legacy wallet.",
   "method": "POST",
   "path": "/wallets",
   "isList": false,
@@ -4130,7 +4130,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "webhooks create",
-  "summary": "Register an address for events.",
+  "summary": "Create a webhook.",
   "method": "POST",
   "path": "/webhooks",
   "isList": false,
@@ -4141,7 +4141,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": "HTTPS address that receives the events; it must be public"
+    "about": "HTTPS URL that receives the events; it must be public"
    },
    {
     "name": "events",
@@ -4154,7 +4154,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "webhooks delete",
-  "summary": "Send no more events to an address.",
+  "summary": "Delete a webhook.",
   "method": "DELETE",
   "path": "/webhooks/{webhookId}",
   "isList": false,
@@ -4284,7 +4284,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "webhooks update",
-  "summary": "Change where events go, which ones, or whether any do.",
+  "summary": "Update the URL or the event types of a webhook, or disable it.",
   "method": "PATCH",
   "path": "/webhooks/{webhookId}",
   "isList": false,
@@ -4302,7 +4302,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "New address"
+    "about": "New URL"
    },
    {
     "name": "events",

@@ -1044,7 +1044,7 @@ export const tools: readonly Tool[] = [
     "name": "transfers_create",
     "operationId": "transfers.create",
     "title": "Transfers: create",
-    "description": "Send money from a managed wallet or child address. Waits up to 30 seconds for a block: returns `confirmed`, or `pending` if none came; `transfer.completed` or `transfer.failed` then reports the outcome. 202: it waits for the `approval` that the wallet's policy requires. A child that cannot pay for gas signs for the service to send (USDC), or gets gas from its master first. Send an Idempotency-Key, so that a repeat never sends twice. Moves money. To repeat a call whose outcome you did not see, pass its idempotencyKey.",
+    "description": "Send money from a managed wallet or child address. Waits up to 30 seconds for a block: returns `confirmed`, or `pending` if none came; `transfer.completed` or `transfer.failed` then reports the outcome. 202: it waits for the `approval` that the wallet's policy requires. A child that cannot pay for gas signs for the service to send (USDC), or gets gas from its master first. Send an Idempotency-Key, so that a repeat never sends twice. Moves money. To retry after a lost response, pass the same idempotencyKey.",
     "method": "POST",
     "path": "/wallet-infra/transfer",
     "effect": "moves-money",
@@ -1377,7 +1377,7 @@ export const tools: readonly Tool[] = [
     "name": "pay_and_fetch",
     "operationId": "wallets.pay",
     "title": "Pay and fetch",
-    "description": "Fetch a URL and pay it from a managed wallet if it costs something. Sends the request; if the answer is a 402 of x402 or MPP, pays at most maxAmount under the wallet's policy and sends it once more. Returns the seller's response and the outcome (paid, refused, unknown); id is null if it cost nothing. If approval is waiting, a person must approve it: then call again with approvedPaymentId. Moves money. To repeat a call whose outcome you did not see, pass its idempotencyKey.",
+    "description": "Fetch a URL and pay it from a managed wallet if it costs something. Sends the request; if the answer is a 402 of x402 or MPP, pays at most maxAmount under the wallet's policy and sends it once more. Returns the seller's response and the outcome (paid, refused, unknown); id is null if it cost nothing. If approval is waiting, a person must approve it: then call again with approvedPaymentId. Moves money. To retry after a lost response, pass the same idempotencyKey.",
     "method": "POST",
     "path": "/wallet-infra/pay",
     "effect": "moves-money",
@@ -1663,7 +1663,7 @@ export const tools: readonly Tool[] = [
     "name": "withdrawals_create",
     "operationId": "withdrawals.create",
     "title": "Withdrawals: create",
-    "description": "Pay money from a managed wallet or child address to a bank account. Responds as soon as the partner has received the request; `withdrawal.completed` or `withdrawal.failed` reports the outcome. 202: it waits for the `approval` that the wallet's policy requires. At least 50 dollars. Send an Idempotency-Key, so that a repeat never pays twice. Moves money. To repeat a call whose outcome you did not see, pass its idempotencyKey.",
+    "description": "Pay money from a managed wallet or child address to a bank account. Responds as soon as the partner has received the request; `withdrawal.completed` or `withdrawal.failed` reports the outcome. 202: it waits for the `approval` that the wallet's policy requires. The minimum is 50 USD. Send an Idempotency-Key, so that a repeat never pays twice. Moves money. To retry after a lost response, pass the same idempotencyKey.",
     "method": "POST",
     "path": "/wallet-infra/withdraw",
     "effect": "moves-money",
@@ -2036,7 +2036,7 @@ export const tools: readonly Tool[] = [
     "name": "registry_routes_list",
     "operationId": "registry.routes.list",
     "title": "Registry: routes list",
-    "description": "List your paid routes that were seen, newest first. The routes of your organisation, as they were last reported. For the next page, pass `nextCursor` as `cursor`.",
+    "description": "List your reported routes, newest first. With price and parameters, as they were last reported. For the next page, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/registry/routes",
     "effect": "reads",
@@ -2148,7 +2148,7 @@ export const tools: readonly Tool[] = [
     "name": "sessions_get",
     "operationId": "sessions.get",
     "title": "Sessions: get",
-    "description": "Get one session. `isExpired` shows whether its payer has to pay again.",
+    "description": "Get one session. `isExpired`: it grants no access any more.",
     "method": "GET",
     "path": "/sessions/{sessionId}",
     "effect": "reads",
@@ -2193,7 +2193,7 @@ export const tools: readonly Tool[] = [
           "type": "string"
         },
         "ttl": {
-          "description": "Time to live, such as `30m`, `24h` or `7d`. The plan has a default and a maximum.",
+          "description": "Time to live, such as `30m`, `24h` or `7d`; a vault’s own `ttl` is the instant of its end. The plan has a default and a maximum.",
           "type": "string"
         },
         "metadata": {

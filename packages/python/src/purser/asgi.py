@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from .client import Purser
 from .selling import (
-    Answer,
+    SaleResponse,
     Fault,
     HeaderList,
     Paid,
@@ -19,9 +19,9 @@ from .selling import (
     Routes,
     Seller,
     is_sold,
-    problem_answer,
+    problem_response,
     route_of,
-    sent_answer,
+    sent_response,
     sold_headers,
 )
 
@@ -38,9 +38,9 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 class AsgiSeller:
     """
     Wraps an application so that its ``routes`` are sold. Paths that ``routes`` does not name are free. A handler finds
-    the payment in ``scope["purser.payment"]``. Nothing of an answer is sent before it is paid for. The service is called
-    in threads of the seller's own, so that neither the event loop nor other threads of the application wait for it. When
-    too many requests wait, further ones are refused with 503. A WebSocket on a sold path is refused.
+    the payment in ``scope["purser.payment"]``. Nothing of a response is sent before it is paid for. The service is
+    called in threads of the seller's own, so that neither the event loop nor other threads of the application wait for
+    it. When too many requests wait, further ones are refused with 503. A WebSocket on a sold path is refused.
     """
 
     def __init__(
@@ -68,26 +68,26 @@ class AsgiSeller:
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": "This path is sold over HTTP."})
-        elif isinstance(route, Answer):
-            await _send_answer(route, scope, send)
+        elif isinstance(route, SaleResponse):
+            await _send_response(route, scope, send)
         else:
             await self._sell(route, scope, receive, send)
 
-    def _route_of(self, scope: Scope) -> Union[Route, Answer, None]:
-        return self._routes.find(*_paths_of(scope)) if _is_readable(scope) else problem_answer("malformed-request")
+    def _route_of(self, scope: Scope) -> Union[Route, SaleResponse, None]:
+        return self._routes.find(*_paths_of(scope)) if _is_readable(scope) else problem_response("malformed-request")
 
     async def _sell(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
         admitting = self._admitting.run(lambda: self.seller.admit(route, request_of(scope)), _give_up)
-        admitted = problem_answer("payments-unavailable", 5) if admitting is None else await admitting
+        admitted = problem_response("payments-unavailable", 5) if admitting is None else await admitting
         if admitted is None:
             await self._app(scope, receive, send)
-        elif isinstance(admitted, Answer):
-            await _send_answer(admitted, scope, send)
+        elif isinstance(admitted, SaleResponse):
+            await _send_response(admitted, scope, send)
         else:
             await self._serve(admitted, scope, receive, send)
 
     async def _serve(self, paid: Paid, scope: Scope, receive: Receive, send: Send) -> None:
-        # Extensions would let the application send an answer past the buffer.
+        # Extensions would let the application send a response past the buffer.
         own = {**scope, "extensions": {}, "purser.payment": paid.payment}
         buffered = _Buffered(paid, scope, send, self._concluding)
         try:
@@ -106,7 +106,7 @@ def sell(
     return AsgiSeller(app, purser, wallet_id, {"/*": route_of(price)}, **options)
 
 
-# Threads that call the service for new requests, as many for answers, and most new requests that wait for one.
+# Threads that call the service for new requests, as many for responses, and most new requests that wait for one.
 _THREADS = 16
 _WAITING_MAX = 64
 
@@ -156,7 +156,7 @@ def _give_up(admitting: "Future[Any]") -> None:
 
 
 class _Buffered:
-    """Takes an answer of the application into memory. Its last part settles the payment and sends the answer."""
+    """Takes a response of the application into memory. Its last part settles the payment and sends the response."""
 
     def __init__(self, paid: Paid, scope: Scope, send: Send, concluding: "_Threads") -> None:
         self._paid = paid
@@ -180,7 +180,7 @@ class _Buffered:
             await self._take_body(message)
 
     def abort(self) -> None:
-        """The application failed before its answer was complete."""
+        """The application failed before its response was complete."""
         if not self.is_done:
             self.is_done = True
             self._paid.failed()
@@ -192,7 +192,7 @@ class _Buffered:
         self._size += len(chunk)
         if self._size > self._paid.context.route.body_bytes_max:
             self.is_done = True
-            await _send_answer(self._paid.too_large(), self._scope, self._send)
+            await _send_response(self._paid.too_large(), self._scope, self._send)
             return
         self._chunks.append(chunk)
         if not message.get("more_body", False):
@@ -209,8 +209,8 @@ class _Buffered:
         concluding = self._concluding.run(self._paid.conclude, give_up)
         assert concluding is not None
         concluded = await concluding
-        if isinstance(concluded, Answer):
-            await _send_answer(concluded, self._scope, self._send)
+        if isinstance(concluded, SaleResponse):
+            await _send_response(concluded, self._scope, self._send)
             return
         headers = sold_headers(self._headers, concluded)
         await _send_whole(self._send, self._status, headers, b"".join(self._chunks))
@@ -254,8 +254,8 @@ def _paths_of(scope: Scope) -> List[str]:
     return [path, *below] if is_whole else [root + path, *below, path]
 
 
-async def _send_answer(answer: Answer, scope: Scope, send: Send) -> None:
-    sent = sent_answer(answer, scope["method"].upper())
+async def _send_response(response: SaleResponse, scope: Scope, send: Send) -> None:
+    sent = sent_response(response, scope["method"].upper())
     await _send_whole(send, sent.status, sent.headers, sent.body)
 
 

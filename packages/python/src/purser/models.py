@@ -677,7 +677,7 @@ class LegacyWithdrawal(TypedDict):
 
 class ListenerSecret(TypedDict):
     secret: str
-    """The secret that signs the deliveries: `whsec_` and more."""
+    """The secret that signs the deliveries; it begins with `whsec_`."""
 
 
 class LoggedRequest(TypedDict):
@@ -1008,7 +1008,10 @@ class NewVault(TypedDict, total=False):
     description: str
     """A description of your own."""
     ttl: str
-    """Time to live, such as `30m`, `24h` or `7d`. The plan has a default and a maximum."""
+    """
+    Time to live, such as `30m`, `24h` or `7d`; a vault’s own `ttl` is the instant of its end. The plan has a
+    default and a maximum.
+    """
     metadata: "NewMetadata"
 
 
@@ -1068,7 +1071,7 @@ class NewWalletPayment(_NewWalletPaymentRequired, total=False):
 
 class NewWebhook(TypedDict):
     url: str
-    """HTTPS address that receives the events; it must be public."""
+    """HTTPS URL that receives the events; it must be public."""
     events: List["SubscribedType"]
     """Event types to receive; `*` for all, also later ones."""
 
@@ -1135,8 +1138,9 @@ class Payment(TypedDict):
     status: Literal["verified", "settling", "settled", "settlement_failed", "voided"]
     """
     `verified`: the credential is valid and the money has not moved. `settling`: a transaction is under way.
-    `settled`: the money has moved. `settlement_failed`: it will not move. `voided`: nobody settled it in time,
-    or it was released.
+    `settled`: the money has moved. `settlement_failed`: the money did not move. `voided`: it was released, not
+    settled in time, or evicted for another payment. If the signature is used after all while it is valid, both
+    become `settled`.
     """
     protocol: Literal["x402", "mpp"]
     """The protocol of the payment."""
@@ -1500,7 +1504,10 @@ class RedeemRequest(_RedeemRequestRequired, total=False):
     response of its first run is kept.
     """
     settlementToken: str
-    """From verifying or redeeming the payment: the caller still has the response. It does not wait for itself."""
+    """
+    The token from verify or redeem, if your process still has the response of the handler. With it the
+    redemption skips the grace period.
+    """
     paymentId: "PaymentId"
     """
     With settlementToken, on the connection on which the credential came first. The caller verified the payment,
@@ -1781,10 +1788,19 @@ class Session(TypedDict):
     expiresAt: str
     """When the session expires."""
     isExpired: bool
-    """Whether the session has expired: true from `expiresAt` on."""
+    """
+    Whether the session grants no access any more: it expired or was revoked, its payment failed, or was
+    refunded in full.
+    """
 
 
-class _SettleAnswerRequired(TypedDict):
+class SettleRequest(TypedDict):
+    paymentId: "PaymentId"
+    settlementToken: str
+    """The token that `payments.verify` returned."""
+
+
+class _SettleResponseRequired(TypedDict):
     success: bool
     """Whether the money has moved."""
     transaction: str
@@ -1793,7 +1809,7 @@ class _SettleAnswerRequired(TypedDict):
     """As the requirements name it: CAIP-2, or the name of version 1."""
 
 
-class SettleAnswer(_SettleAnswerRequired, total=False):
+class SettleResponse(_SettleResponseRequired, total=False):
     errorReason: str
     """Error code of x402, if it has not."""
     errorMessage: str
@@ -1802,12 +1818,6 @@ class SettleAnswer(_SettleAnswerRequired, total=False):
     """Address of the payer."""
     amount: str
     """What was taken, in the smallest unit, where the scheme may take less."""
-
-
-class SettleRequest(TypedDict):
-    paymentId: "PaymentId"
-    settlementToken: str
-    """The token that `payments.verify` returned."""
 
 
 class Settlement(TypedDict):
@@ -1828,7 +1838,7 @@ class Settling(TypedDict):
     status: Literal["settling"]
     """The outcome is not known yet: call `payments.settle` again."""
     txHash: Optional[str]
-    """The transaction; null before it was sent."""
+    """The transaction once a block contains it; null before."""
 
 
 class SignInSession(TypedDict):
@@ -1883,7 +1893,10 @@ class SweepChild(TypedDict):
     txHash: Optional[str]
     """The transaction that moves it, or moved it."""
     reason: Optional[str]
-    """Why it failed; the money is still at the child."""
+    """
+    Why it failed. The money is still at the child, except with `not-received`; with `transfer-failed` it can
+    still move until the authorization expires.
+    """
 
 
 class _SweepRequestRequired(TypedDict):
@@ -1988,7 +2001,7 @@ class Transfer(TypedDict):
     routeReason: str
     """Explanation of the chosen route."""
     status: Literal["pending", "confirmed", "failed"]
-    """`confirmed` has arrived; `failed` moved nothing, or the money is back."""
+    """`confirmed`: it has arrived. `failed`: the money is in the wallet, except with the reason `not-received`."""
     reason: Optional[str]
     """Why it failed."""
     receivedToken: Optional[str]
@@ -2053,7 +2066,7 @@ class TriggerRequest(TypedDict):
 class UsagePeriod(TypedDict):
     """The calendar month (UTC) in which payments are counted."""
     start: str
-    """Begin of the month."""
+    """Start of the month."""
     end: str
     """End of the month, exclusive."""
 
@@ -2104,7 +2117,7 @@ class Vault(TypedDict):
     sessionId: Optional["PaymentSessionId"]
     """The session that created it; null if it was created without one."""
     ttl: Optional[str]
-    """When the vault expires and is deleted; null once it is persisted."""
+    """The instant at which the vault expires and is deleted (requests have a duration); null once it is persisted."""
     summary: Optional[str]
     """Summary of the seal; null until it is sealed or if none was given."""
     sealedAt: Optional[str]
@@ -2228,20 +2241,6 @@ class VerifiedPayment(TypedDict):
     """
 
 
-class _VerifyAnswerRequired(TypedDict):
-    isValid: bool
-    """Whether the payload meets the requirements."""
-
-
-class VerifyAnswer(_VerifyAnswerRequired, total=False):
-    invalidReason: str
-    """Error code of x402, if it does not."""
-    invalidMessage: str
-    """Explanation of the code."""
-    payer: str
-    """Address of the payer."""
-
-
 class _VerifyRequestRequired(TypedDict):
     protocol: Literal["x402", "mpp"]
     """The protocol of the credential."""
@@ -2282,6 +2281,20 @@ class VerifyRequest(_VerifyRequestRequired, total=False):
     Whether you report with payments.delivered that the response was sent. If not, the payment counts as
     delivered when it is settled.
     """
+
+
+class _VerifyResponseRequired(TypedDict):
+    isValid: bool
+    """Whether the payload meets the requirements."""
+
+
+class VerifyResponse(_VerifyResponseRequired, total=False):
+    invalidReason: str
+    """Error code of x402, if it does not."""
+    invalidMessage: str
+    """Explanation of the code."""
+    payer: str
+    """Address of the payer."""
 
 
 class _VerifySessionRequired(TypedDict):
@@ -2341,17 +2354,20 @@ WalletTransaction = TypedDict(
 class Webhook(TypedDict):
     id: "WebhookId"
     url: str
-    """Address that receives the events."""
+    """URL that receives the events."""
     events: List[str]
     """Event types that it receives; `*` for all."""
     isActive: bool
-    """Whether events are delivered. False if you disabled it, or if it failed for five days."""
+    """
+    Whether events are delivered. False if you disabled it, its URL responded 410, or it accepted nothing for
+    five days.
+    """
     createdAt: "CreatedAt"
 
 
 class WebhookChange(TypedDict, total=False):
     url: str
-    """New address."""
+    """New URL."""
     events: List["SubscribedType"]
     """Replaces the subscribed event types."""
     isActive: bool
@@ -2557,4 +2573,4 @@ class WalletPayment(Transfer):
 
 class WebhookWithSecret(Webhook):
     secret: str
-    """The secret that signs the deliveries: `whsec_` and more. It is shown this once."""
+    """The secret that signs the deliveries; it begins with `whsec_` and is shown only here."""

@@ -728,8 +728,8 @@ class WalletsSweepsOperations:
         timeout: Optional[float] = None,
     ) -> "Sweep":
         """
-        Get one sweep, with the amount and state of each child. The money of a child that failed is still there;
-        a later sweep takes it.
+        Get one sweep, with the amount and state of each child. A later sweep takes the money of a failed child,
+        if it is still there (see `reason`).
         """
         return self._transport.request(
             "GET",
@@ -750,8 +750,8 @@ class WalletsLegacyOperations:
         timeout: Optional[float] = None,
     ) -> "LegacyWallet":
         """
-        Provide the organisation's legacy wallet. Created the first time (201), and the same wallet from then on
-        (200), whichever coin is named: its coins are balances of one address.
+        Create or get the organisation's legacy wallet. The first call creates the wallet (201); later calls
+        return it (200), whichever coin they name: all coins share one address.
         """
         return self._transport.request(
             "POST",
@@ -857,7 +857,7 @@ class WalletsDepositsOperations:
         timeout: Optional[float] = None,
     ) -> "RescanResult":
         """
-        Look for a deposit in one transaction. For a deposit that was not detected. New deposits are recorded,
+        Rescan one transaction for deposits. For a deposit that was not detected. New deposits are recorded,
         screened and reported as usual; known deposits do not change. Returns at most 500 transactions.
         """
         return self._transport.request(
@@ -920,10 +920,9 @@ class TestPaymentsOperations:
         timeout: Optional[float] = None,
     ) -> "Payment":
         """
-        Pay a wallet of the test environment real test money from the faucet. The faucet signs an x402
-        authorization for the wallet’s own challenge; the payment is verified, recorded and settled on the test
-        network like every other. The response does not wait for its settlement. 403 for live keys, and without
-        a faucet.
+        Create a payment to a test wallet, paid by the faucet. The faucet signs an x402 authorization for the
+        wallet’s own challenge; the payment is verified, recorded and settled on the test network like every
+        other. The response does not wait for its settlement. 403 for live keys, and without a faucet.
         """
         return self._transport.request(
             "POST",
@@ -1361,9 +1360,9 @@ class RegistrySnapshotsOperations:
         timeout: Optional[float] = None,
     ) -> "SnapshotAccepted":
         """
-        Register a paid route as it was seen; the middlewares send this by themselves. One route per host,
-        method and pattern. Path segments that look like identifiers become {id}. A known route is updated.
-        Examples of fields named like a credential are dropped.
+        Report a paid route. The middlewares do this automatically. One route per host, method and pattern. Path
+        segments that look like identifiers become {id}. A known route is updated. Examples of fields named like
+        a credential are dropped.
         """
         return self._transport.request(
             "POST",
@@ -1402,10 +1401,7 @@ class RegistryRoutesOperations:
         q: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["RegistryRoute"]:
-        """
-        List your paid routes that were seen, newest first. The routes of your organisation, as they were last
-        reported.
-        """
+        """List your reported routes, newest first. With price and parameters, as they were last reported."""
         return self._transport.listing(
             "/registry/routes",
             query={"limit": limit, "cursor": cursor, "host": host, "protocol": protocol, "maxAmount": max_amount, "q": q},
@@ -1973,13 +1969,13 @@ class PaymentsOperations:
         timeout: Optional[float] = None,
     ) -> "Refund":
         """
-        Pay a settled payment back to its payer. A transfer out of a managed wallet, under its spend policy. All
-        refunds of a payment together are at most the settled amount. It returns before the transfer is in a
-        block; payment.refunded follows when that is final, transfer.failed if nothing was paid. A refunded
-        payment cannot be redeemed; one whose response may still be sent is 409 delivery-in-progress. On main
-        networks one whose block is not final is 409 payment-not-refundable with Retry-After. 202: it waits for
-        the `approval` that the wallet’s policy requires. Send an Idempotency-Key, so that a repeat never pays
-        twice.
+        Pay a settled payment back to its payer. A transfer out of a managed wallet, under its spend policy.
+        Send an Idempotency-Key, so that a repeat never pays twice. Amount: with earlier refunds, at most what
+        was settled. Outcome: the response comes before the transfer is in a block; `payment.refunded` follows
+        once it is final, `transfer.failed` if nothing was paid. 202: it waits for the `approval` that the
+        policy requires. Conflicts (409): `delivery-in-progress` while the response may still be sent;
+        `payment-not-refundable` with Retry-After on main networks until the block of the payment is final. A
+        refunded payment cannot be redeemed.
         """
         return self._transport.request(
             "POST",
@@ -2040,7 +2036,7 @@ class FacilitatorOperations:
         payment_requirements: Dict[str, Any],
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
-    ) -> "VerifyAnswer":
+    ) -> "VerifyResponse":
         """
         Verify a payment for any x402 server, and record it, once. A bad payment is 200 with isValid false. A
         signature is valid once: a repeated request reports it as used. Every problem record carries isValid and
@@ -2068,7 +2064,7 @@ class FacilitatorOperations:
         payment_requirements: Dict[str, Any],
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
-    ) -> "SettleAnswer":
+    ) -> "SettleResponse":
         """
         Settle a payment for any x402 server, and wait for the outcome. A repeated request joins the same
         settlement. Success is returned once; a server that received settlement_pending gets it by repeating the
@@ -2094,8 +2090,8 @@ class FacilitatorOperations:
         timeout: Optional[float] = None,
     ) -> "Supported":
         """
-        What can be paid through the facilitator in the environment of the key. A server that sells by x402
-        chooses its offers from these schemes, networks and extensions.
+        List the payment kinds that the facilitator supports. The schemes, networks and extensions of the
+        environment of the key. A server that sells by x402 chooses its offers from them.
         """
         return self._transport.request(
             "GET",
@@ -2450,7 +2446,7 @@ class WithdrawalsOperations:
         """
         Pay money from a managed wallet or child address to a bank account. Responds as soon as the partner has
         received the request; `withdrawal.completed` or `withdrawal.failed` reports the outcome. 202: it waits
-        for the `approval` that the wallet's policy requires. At least 50 dollars. Send an Idempotency-Key, so
+        for the `approval` that the wallet's policy requires. The minimum is 50 USD. Send an Idempotency-Key, so
         that a repeat never pays twice.
         """
         return self._transport.request(
@@ -2560,7 +2556,8 @@ class OrganisationsOperations:
     ) -> "CreatedOrganisation":
         """
         Create an organisation, with one test key that only this response shows. The account of the caller
-        becomes its owner, and it is on the hobby plan. An account owns at most 10 organisations.
+        becomes its owner, and it is on the hobby plan. An account can create at most 10 organisations; one that
+        it gave away still counts, a deleted one for 31 days.
         """
         return self._transport.request(
             "POST",
@@ -2711,7 +2708,7 @@ class BillingOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "PlanRecord":
-        """Get the plan with all its limits. Another plan is chosen in the dashboard or set by the operator."""
+        """Get the plan with all its limits. Only the operator changes the plan (`purser admin set-plan`)."""
         return self._transport.request(
             "GET",
             "/billing/plan",
@@ -2792,7 +2789,7 @@ class SessionsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Session":
-        """Get one session. `isExpired` shows whether its payer has to pay again."""
+        """Get one session. `isExpired`: it grants no access any more."""
         return self._transport.request(
             "GET",
             path_of("/sessions/{sessionId}", sessionId=session_id),
@@ -2810,8 +2807,9 @@ class SessionsOperations:
         timeout: Optional[float] = None,
     ) -> "Session":
         """
-        Whether a session’s token opens a route. The middlewares of the SDK call it before they serve a route.
-        If the token is not valid for the host and the wallet, it is 402 `session-not-found`: request a payment.
+        Check whether a session token grants access to a route. The middlewares of the SDK call it before they
+        serve a route. If the token is not valid for the host and the wallet, it is 402 `session-not-found`:
+        request a payment.
         """
         return self._transport.request(
             "POST",
@@ -3092,8 +3090,8 @@ class WebhooksOperations:
         timeout: Optional[float] = None,
     ) -> "WebhookWithSecret":
         """
-        Register an address for events. Store `secret`, which signs each delivery and cannot be read later.
-        Counts towards the webhooks of the plan. Next, call `webhooks.test`.
+        Create a webhook. Store `secret`, which signs each delivery and cannot be read later. Counts towards the
+        webhooks of the plan. Next, call `webhooks.test`.
         """
         return self._transport.request(
             "POST",
@@ -3145,8 +3143,8 @@ class WebhooksOperations:
         timeout: Optional[float] = None,
     ) -> "Webhook":
         """
-        Change where events go, which ones, or whether any do. Omitted fields stay as they are. `isActive: true`
-        enables a webhook that the service disabled after five days of failures.
+        Update the URL or the event types of a webhook, or disable it. Omitted fields stay as they are.
+        `isActive: true` enables a webhook that the service disabled.
         """
         return self._transport.request(
             "PATCH",
@@ -3167,7 +3165,7 @@ class WebhooksOperations:
         *,
         timeout: Optional[float] = None,
     ) -> None:
-        """Send no more events to an address. The events stay readable with `events.list`."""
+        """Delete a webhook. The events stay readable with `events.list`."""
         return self._transport.request(
             "DELETE",
             path_of("/webhooks/{webhookId}", webhookId=webhook_id),
@@ -3296,8 +3294,8 @@ class EventsOperations:
         timeout: Optional[float] = None,
     ) -> "Event":
         """
-        Make up an event of a type, for every webhook and listener; in the test environment alone. Tests a
-        receiver. Nothing happens but the delivery.
+        Send a sample event of a type to every webhook and listener. Test environment only. Tests a receiver.
+        Only the delivery happens.
         """
         return self._transport.request(
             "POST",
@@ -3320,8 +3318,8 @@ class EventsOperations:
         timeout: Optional[float] = None,
     ) -> "Resend":
         """
-        Send an event again, to all that it concerns or to one webhook. The `eventId` stays the same, so that a
-        receiver can recognize duplicates.
+        Send an event again, to every subscribed webhook and listener or to one webhook. The `eventId` stays the
+        same, so that a receiver can recognize duplicates.
         """
         return self._transport.request(
             "POST",

@@ -120,7 +120,7 @@ class Route:
     mime_type: Optional[str] = None
     protocols: Sequence[str] = ("x402", "mpp")
     on_pending: str = "release"
-    """``release`` sends the answer when the transaction is in a block, ``hold`` when it is final."""
+    """``release`` sends the response when the transaction is in a block, ``hold`` when it is final."""
     hold_seconds: float = 60.0
     body_bytes_max: int = 10_000_000
     free_methods: Sequence[str] = ()
@@ -137,7 +137,7 @@ class Route:
             raise ValueError(f"credential_header is {self.credential_header!r}.")
 
 
-class Answer(NamedTuple):
+class SaleResponse(NamedTuple):
     """A complete response instead of the handler's."""
 
     status: int
@@ -191,8 +191,8 @@ class Paid:
     settlement_token: str
     _over: Callable[[], None] = field(repr=False)
 
-    def conclude(self) -> Union[HeaderList, Answer]:
-        """Settles. Returns the headers of the receipt if the answer may be sent, otherwise what to send instead."""
+    def conclude(self) -> Union[HeaderList, SaleResponse]:
+        """Settles. Returns the headers of the receipt if the response may be sent, otherwise what to send instead."""
         try:
             return self._settled()
         finally:
@@ -205,18 +205,18 @@ class Paid:
             error = RuntimeError("The handler failed after the money had moved.")
             self.seller.report(Fault("handler", error, self.payment))
 
-    def too_large(self) -> Answer:
+    def too_large(self) -> SaleResponse:
         self._unsold()
         error = ValueError("The response exceeds body_bytes_max.")
         self.seller.report(Fault("handler", error, self.payment))
-        return problem_answer("response-too-large")
+        return problem_response("response-too-large")
 
     def _unsold(self) -> None:
         self._over()
         if self.payment["settlementPending"] and self.payment.get("txHash") is None:
             self.seller.release(self.payment["paymentId"], self.settlement_token)
 
-    def _settled(self) -> Union[HeaderList, Answer]:
+    def _settled(self) -> Union[HeaderList, SaleResponse]:
         if not self.payment["settlementPending"]:
             return self._receipt(self.payment, pending=False)
         deadline = time.monotonic() + self.context.route.hold_seconds
@@ -238,19 +238,19 @@ class Paid:
             return self._unknown(error)
 
     def _settle(self) -> Dict[str, Any]:
-        answer: Any = self.seller.client.payments.settle(
+        response: Any = self.seller.client.payments.settle(
             payment_id=self.payment["paymentId"], settlement_token=self.settlement_token
         )
-        is_settled = isinstance(answer, dict) and isinstance(answer.get("settledAt"), str)
-        if not is_settled and not (isinstance(answer, dict) and answer.get("status") == "settling"):
+        is_settled = isinstance(response, dict) and isinstance(response.get("settledAt"), str)
+        if not is_settled and not (isinstance(response, dict) and response.get("status") == "settling"):
             raise UnavailableError("The response is not a settlement.", code="unreadable-answer")
-        return dict(answer)
+        return dict(response)
 
-    def _unknown(self, error: Exception) -> Answer:
+    def _unknown(self, error: Exception) -> SaleResponse:
         self.seller.report(Fault("settle", error, self.payment, self._settle))
-        return problem_answer("settlement-unavailable", 5)
+        return problem_response("settlement-unavailable", 5)
 
-    def _unsettled(self, error: ConflictError) -> Answer:
+    def _unsettled(self, error: ConflictError) -> SaleResponse:
         is_x402 = self.credential.protocol == "x402"
         reason = error.problem.get("reason") or (error.code.replace("-", "_") if is_x402 else error.code)
         if not is_x402:
@@ -258,7 +258,7 @@ class Paid:
         failure = {"success": False, "errorReason": reason, "transaction": "", "network": self.credential.network}
         headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
         headers.append((self.credential.response_header, _encode({**failure, **self._payer()})))
-        return Answer(402, headers, json.dumps({"error": reason}).encode())
+        return SaleResponse(402, headers, json.dumps({"error": reason}).encode())
 
     def _receipt(self, moved: Mapping[str, Any], pending: bool) -> HeaderList:
         if self.credential.protocol == "mpp":
@@ -356,7 +356,7 @@ class Seller:
                     threading.Thread(target=self._release_all, args=(self._releases,), daemon=True).start()
                     self._releasers += 1
             except (queue.Full, RuntimeError):
-                pass  # Purser does not answer, or no thread can start, as when the process ends.
+                pass  # Purser does not respond, or no thread can start, as when the process ends.
 
     def _release_all(self, waiting: "queue.Queue[Tuple[str, str]]") -> None:
         while True:
@@ -371,25 +371,25 @@ class Seller:
         except Exception as error:  # noqa: BLE001
             self.report(Fault("release", error))
 
-    def admit(self, route: Route, request: Request) -> Union[Answer, Paid, None]:
-        """An answer instead of the handler's, a verified payment, or None for a free method."""
+    def admit(self, route: Route, request: Request) -> Union[SaleResponse, Paid, None]:
+        """A response instead of the handler's, a verified payment, or None for a free method."""
         if request.method == "OPTIONS":
-            return Answer(204, [], b"")
+            return SaleResponse(204, [], b"")
         if request.method in route.free_methods:
             return None
         resource = _resource_of(self._public_origin or request.origin, self._public_path + request.target)
         if resource is None:
-            return problem_answer("malformed-request")
+            return problem_response("malformed-request")
         credential = find_credential(request.headers)
         if credential == "ambiguous":
-            return problem_answer("ambiguous-payment")
+            return problem_response("ambiguous-payment")
         price = check_price(route.price(request.own) if callable(route.price) else route.price)
         context = _Context(route, price, resource, request.method)
         if not isinstance(credential, Credential) or credential.protocol not in route.protocols:
             return self.request_payment(context)
         return self._verify(context, credential)
 
-    def request_payment(self, context: _Context, refusal: Optional[_Refusal] = None) -> Answer:
+    def request_payment(self, context: _Context, refusal: Optional[_Refusal] = None) -> SaleResponse:
         """The 402 with a fresh challenge in each protocol that the route accepts."""
         route = context.route
         extra: Dict[str, Any] = {}
@@ -410,20 +410,20 @@ class Seller:
                 accept_mpp="mpp" in route.protocols,
                 **extra,
             )
-            return _challenge_answer(challenge, refusal)
+            return _challenge_response(challenge, refusal)
         except RateLimitError as error:
             self.report(Fault("challenge", error))
-            return problem_answer("payments-unavailable", error.retry_after or 5)
+            return problem_response("payments-unavailable", error.retry_after or 5)
         except Exception as error:  # noqa: BLE001
             self.report(Fault("challenge", error))
             if _is_misconfigured(error):
-                return problem_answer("payments-misconfigured")
-            return problem_answer("payments-unavailable", 5)
+                return problem_response("payments-misconfigured")
+            return problem_response("payments-unavailable", 5)
 
-    def _verify(self, context: _Context, credential: Credential) -> Union[Answer, Paid]:
+    def _verify(self, context: _Context, credential: Credential) -> Union[SaleResponse, Paid]:
         key = (credential.value, context.method, context.resource)
         if credential.value != _STUB and not self._begin(key):
-            return problem_answer("delivery-in-progress", 5)
+            return problem_response("delivery-in-progress", 5)
         try:
             verified = self._verified(context, credential)
             token = verified.pop("settlementToken")
@@ -436,7 +436,7 @@ class Seller:
         extra: Dict[str, Any] = {}
         if context.route.description is not None:
             extra["description"] = context.route.description
-        answer: Any = self.client.payments.verify(
+        response: Any = self.client.payments.verify(
             protocol=credential.protocol,  # type: ignore[arg-type]
             credential=credential.value,
             price=context.price,
@@ -448,26 +448,26 @@ class Seller:
         )
         texts = ("paymentId", "settlementToken", "amount", "coin")
         is_verified = (
-            isinstance(answer, dict)
-            and answer.get("valid") is True
-            and all(isinstance(answer.get(name), str) for name in texts)
-            and isinstance(answer.get("settlementPending"), bool)
+            isinstance(response, dict)
+            and response.get("valid") is True
+            and all(isinstance(response.get(name), str) for name in texts)
+            and isinstance(response.get("settlementPending"), bool)
         )
         if not is_verified:
             raise UnavailableError("The response is not a verification.", code="unreadable-answer")
-        return dict(answer)
+        return dict(response)
 
-    def _refused(self, context: _Context, credential: Credential, error: Exception) -> Answer:
+    def _refused(self, context: _Context, credential: Credential, error: Exception) -> SaleResponse:
         refusal = _refusal_in(error, credential)
         if refusal is not None:
             return _final_refusal(refusal) or self.request_payment(context, refusal)
         if isinstance(error, ConflictError) and error.code in ("duplicate-payment", "payment-identifier-conflict"):
-            return problem_answer(error.code)
+            return problem_response(error.code)
         self.report(Fault("verify", error))
         if _is_misconfigured(error):
-            return problem_answer("payments-misconfigured")
+            return problem_response("payments-misconfigured")
         code = "settlement-unavailable" if _moves_at_verify(credential) else "payments-unavailable"
-        return problem_answer(code, 5)
+        return problem_response(code, 5)
 
     def _begin(self, key: Tuple[str, str, str]) -> bool:
         with self._lock:
@@ -505,7 +505,7 @@ class Routes:
             self._below["/"] = copy.copy(self._below["/"])
         self._parts_max = max((place.count("/") for place in self._below), default=0)
 
-    def find(self, *paths: str) -> Union[Route, Answer, None]:
+    def find(self, *paths: str) -> Union[Route, SaleResponse, None]:
         """
         The route of a path. The path is given whole, and then from each place where the application may be mounted.
         Frameworks differ in how they interpret dots, escapes, slashes, capitals and spaces. If any interpretation
@@ -515,20 +515,20 @@ class Routes:
         every route: nothing that is sold has one, and its interpretations would take the event loop's time.
         """
         if len(paths[0]) > _PATH_CHARACTERS_MAX:
-            return problem_answer("malformed-request")
+            return problem_response("malformed-request")
         known: Optional[Route] = None
         for path in paths:
             found = {id(route): route for route in map(self._exactly, _readings(path)) if route is not None}
             if len(found) > 1:
-                return problem_answer("malformed-request")
+                return problem_response("malformed-request")
             own = next(iter(found.values()), None)
             if own is None or own is known:
                 continue
             if known is not None and known is not self._below.get("/"):
-                return problem_answer("malformed-request")
+                return problem_response("malformed-request")
             known = own
         if _has_steps(paths[0]) and (known is None or not self._is_single):
-            return problem_answer("malformed-request")
+            return problem_response("malformed-request")
         return known
 
     def _exactly(self, own: str) -> Optional[Route]:
@@ -601,14 +601,14 @@ def find_credential(headers: Mapping[str, str]) -> Union[Credential, str]:
     return Credential("x402", v1, "X-PAYMENT-RESPONSE", _network_of(v1))
 
 
-def problem_answer(code: str, retry_after: Optional[float] = None) -> Answer:
+def problem_response(code: str, retry_after: Optional[float] = None) -> SaleResponse:
     """A problem record (RFC 9457) without details of the paid route."""
     status, title, detail = _PROBLEMS[code]
     headers = [("Content-Type", "application/problem+json"), ("Cache-Control", "no-store")]
     if retry_after is not None:
         headers.append(("Retry-After", str(int(-(-retry_after // 1)))))
     record = {"type": "about:blank", "title": title, "status": status, "detail": detail, "code": code}
-    return Answer(status, headers, json.dumps(record).encode())
+    return SaleResponse(status, headers, json.dumps(record).encode())
 
 
 # Headers that permit caches of one kind to keep a response, whatever Cache-Control says: targeted fields (RFC 9213), and
@@ -617,7 +617,7 @@ _TARGETED_CACHING = re.compile(r"(?i)(?:.+-)?cdn-cache-control|surrogate-control
 
 
 def sold_headers(headers: HeaderList, receipt: HeaderList) -> HeaderList:
-    """The headers of a sold answer: with the receipt, private to its payer, and readable by scripts."""
+    """The headers of a sold response: with the receipt, private to its payer, and readable by scripts."""
     names = {name.lower() for name, _ in receipt} | {"cache-control", "access-control-expose-headers"}
     values = {name: _joined(headers, name) for name in ("cache-control", "access-control-expose-headers")}
     kept = [one for one in headers if one[0].lower() not in names and not _TARGETED_CACHING.fullmatch(one[0])]
@@ -634,17 +634,17 @@ def is_sold(status: int) -> bool:
     return 200 <= status < 300
 
 
-def sent_answer(answer: Answer, method: str) -> Answer:
-    """The answer with its length, and without a body for HEAD."""
-    headers = list(answer.headers)
-    if answer.status != 204:
-        headers.append(("Content-Length", str(len(answer.body))))
-    if answer.status == 402:
+def sent_response(response: SaleResponse, method: str) -> SaleResponse:
+    """The response with its length, and without a body for HEAD."""
+    headers = list(response.headers)
+    if response.status != 204:
+        headers.append(("Content-Length", str(len(response.body))))
+    if response.status == 402:
         headers.append(("Access-Control-Expose-Headers", ", ".join(_EXPOSED)))
-    return answer._replace(headers=headers, body=b"" if method == "HEAD" else answer.body)
+    return response._replace(headers=headers, body=b"" if method == "HEAD" else response.body)
 
 
-def _challenge_answer(challenge: Any, refusal: Optional[_Refusal]) -> Answer:
+def _challenge_response(challenge: Any, refusal: Optional[_Refusal]) -> SaleResponse:
     if not isinstance(challenge, dict) or not isinstance(challenge.get("expiresAt"), str):
         raise UnavailableError("The response is not a challenge.", code="unreadable-answer")
     x402, mpp = challenge.get("x402"), challenge.get("mpp")
@@ -662,7 +662,7 @@ def _challenge_answer(challenge: Any, refusal: Optional[_Refusal]) -> Answer:
     if mpp:
         headers += [("WWW-Authenticate", one) for one in split_challenges(mpp)]
         body.update(_mpp_problem(refusal))
-    return Answer(402, headers, _compact(body))
+    return SaleResponse(402, headers, _compact(body))
 
 
 def split_challenges(joined: str) -> List[str]:
@@ -682,13 +682,13 @@ def _mpp_problem(refusal: Optional[_Refusal]) -> Dict[str, Any]:
     return {"type": f"{_PROBLEM_BASE}{code}", "title": title, "status": status, "detail": detail}
 
 
-def _final_refusal(refusal: _Refusal) -> Optional[Answer]:
-    """The answer without a new challenge: if another payment cannot help, or if money was already sent."""
+def _final_refusal(refusal: _Refusal) -> Optional[SaleResponse]:
+    """The response without a new challenge: if another payment cannot help, or if money was already sent."""
     problem = _mpp_problem(refusal)
     if refusal.protocol != "mpp" or (problem["status"] == 402 and not refusal.has_moved):
         return None
     headers = [("Content-Type", "application/problem+json"), ("Cache-Control", "no-store")]
-    return Answer(problem["status"], headers, json.dumps(problem).encode())
+    return SaleResponse(problem["status"], headers, json.dumps(problem).encode())
 
 
 def _refusal_in(error: Exception, credential: Credential) -> Optional[_Refusal]:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from .client import Purser
 from .selling import (
-    Answer,
+    SaleResponse,
     Fault,
     HeaderList,
     Paid,
@@ -17,9 +17,9 @@ from .selling import (
     Routes,
     Seller,
     is_sold,
-    problem_answer,
+    problem_response,
     route_of,
-    sent_answer,
+    sent_response,
     sold_headers,
 )
 
@@ -34,7 +34,7 @@ _MOUNT_PARTS_MAX = 32
 class WsgiSeller:
     """
     Wraps an application so that its ``routes`` are sold. Paths that ``routes`` does not name are free. A handler finds
-    the payment in ``environ["purser.payment"]``. Nothing of an answer is sent before it is paid for.
+    the payment in ``environ["purser.payment"]``. Nothing of a response is sent before it is paid for.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class WsgiSeller:
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         paths = _paths_of(environ)
-        route = problem_answer("malformed-request") if paths is None else self._routes.find(*paths)
-        if isinstance(route, Answer):
+        route = problem_response("malformed-request") if paths is None else self._routes.find(*paths)
+        if isinstance(route, SaleResponse):
             return _send(route, environ, start_response)
         return self._app(environ, start_response) if route is None else self._sell(route, environ, start_response)
 
@@ -64,7 +64,7 @@ class WsgiSeller:
         admitted = self.seller.admit(route, request_of(environ))
         if admitted is None:
             return self._app(environ, start_response)
-        if isinstance(admitted, Answer):
+        if isinstance(admitted, SaleResponse):
             return _send(admitted, environ, start_response)
         environ["purser.payment"] = admitted.payment
         return self._serve(admitted, environ, start_response)
@@ -83,7 +83,7 @@ class WsgiSeller:
             start_response(buffered.status, buffered.headers)
             return [buffered.body]
         concluded = paid.conclude()
-        if isinstance(concluded, Answer):
+        if isinstance(concluded, SaleResponse):
             return _send(concluded, environ, start_response)
         start_response(buffered.status, sold_headers(buffered.headers, concluded))
         return [buffered.body]
@@ -97,7 +97,7 @@ def sell(
 
 
 class _Buffered:
-    """Takes an answer of the application into memory."""
+    """Takes a response of the application into memory."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
@@ -116,14 +116,14 @@ class _Buffered:
         return b"".join(self._chunks)
 
     def run(self, app: Application, environ: Environ) -> None:
-        answer = app(environ, self._start)
+        response = app(environ, self._start)
         try:
-            for chunk in answer:
+            for chunk in response:
                 self._take(chunk)
                 if self.is_too_large:
                     break
         finally:
-            close = getattr(answer, "close", None)
+            close = getattr(response, "close", None)
             if close is not None:
                 close()
         if self.status == "":
@@ -172,7 +172,7 @@ def _paths_of(environ: Environ) -> Optional[List[str]]:
     return [mount + inner, *outer, inner]
 
 
-def _send(answer: Answer, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-    sent = sent_answer(answer, environ["REQUEST_METHOD"].upper())
+def _send(response: SaleResponse, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    sent = sent_response(response, environ["REQUEST_METHOD"].upper())
     start_response(f"{sent.status} {HTTPStatus(sent.status).phrase}", sent.headers)
     return [sent.body] if sent.body else []

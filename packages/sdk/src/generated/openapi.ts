@@ -215,7 +215,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Pay a settled payment back to its payer.
-         * @description A transfer out of a managed wallet, under its spend policy. All refunds of a payment together are at most the settled amount. It returns before the transfer is in a block; payment.refunded follows when that is final, transfer.failed if nothing was paid. A refunded payment cannot be redeemed; one whose response may still be sent is 409 delivery-in-progress. On main networks one whose block is not final is 409 payment-not-refundable with Retry-After. 202: it waits for the `approval` that the wallet’s policy requires. Send an Idempotency-Key, so that a repeat never pays twice.
+         * @description A transfer out of a managed wallet, under its spend policy. Send an Idempotency-Key, so that a repeat never pays twice. Amount: with earlier refunds, at most what was settled. Outcome: the response comes before the transfer is in a block; `payment.refunded` follows once it is final, `transfer.failed` if nothing was paid. 202: it waits for the `approval` that the policy requires. Conflicts (409): `delivery-in-progress` while the response may still be sent; `payment-not-refundable` with Retry-After on main networks until the block of the payment is final. A refunded payment cannot be redeemed.
          */
         readonly post: operations["payments.refund"];
         readonly delete?: never;
@@ -412,8 +412,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * What can be paid through the facilitator in the environment of the key.
-         * @description A server that sells by x402 chooses its offers from these schemes, networks and extensions.
+         * List the payment kinds that the facilitator supports.
+         * @description The schemes, networks and extensions of the environment of the key. A server that sells by x402 chooses its offers from them.
          */
         readonly get: operations["facilitator.supported"];
         readonly put?: never;
@@ -745,7 +745,7 @@ export interface paths {
         };
         /**
          * Get one sweep, with the amount and state of each child.
-         * @description The money of a child that failed is still there; a later sweep takes it.
+         * @description A later sweep takes the money of a failed child, if it is still there (see `reason`).
          */
         readonly get: operations["wallets.sweeps.get"];
         readonly put?: never;
@@ -790,8 +790,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Provide the organisation's legacy wallet.
-         * @description Created the first time (201), and the same wallet from then on (200), whichever coin is named: its coins are balances of one address.
+         * Create or get the organisation's legacy wallet.
+         * @description The first call creates the wallet (201); later calls return it (200), whichever coin they name: all coins share one address.
          */
         readonly post: operations["wallets.legacy.create"];
         readonly delete?: never;
@@ -930,7 +930,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Look for a deposit in one transaction.
+         * Rescan one transaction for deposits.
          * @description For a deposit that was not detected. New deposits are recorded, screened and reported as usual; known deposits do not change. Returns at most 500 transactions.
          */
         readonly post: operations["wallets.deposits.rescan"];
@@ -970,7 +970,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Pay a wallet of the test environment real test money from the faucet.
+         * Create a payment to a test wallet, paid by the faucet.
          * @description The faucet signs an x402 authorization for the wallet’s own challenge; the payment is verified, recorded and settled on the test network like every other. The response does not wait for its settlement. 403 for live keys, and without a faucet.
          */
         readonly post: operations["test.payments.create"];
@@ -1279,7 +1279,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Pay money from a managed wallet or child address to a bank account.
-         * @description Responds as soon as the partner has received the request; `withdrawal.completed` or `withdrawal.failed` reports the outcome. 202: it waits for the `approval` that the wallet's policy requires. At least 50 dollars. Send an Idempotency-Key, so that a repeat never pays twice.
+         * @description Responds as soon as the partner has received the request; `withdrawal.completed` or `withdrawal.failed` reports the outcome. 202: it waits for the `approval` that the wallet's policy requires. The minimum is 50 USD. Send an Idempotency-Key, so that a repeat never pays twice.
          */
         readonly post: operations["withdrawals.create"];
         readonly delete?: never;
@@ -1379,7 +1379,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Create an organisation, with one test key that only this response shows.
-         * @description The account of the caller becomes its owner, and it is on the hobby plan. An account owns at most 10 organisations.
+         * @description The account of the caller becomes its owner, and it is on the hobby plan. An account can create at most 10 organisations; one that it gave away still counts, a deleted one for 31 days.
          */
         readonly post: operations["organisations.create"];
         readonly delete?: never;
@@ -1777,7 +1777,7 @@ export interface paths {
         };
         /**
          * Get the plan with all its limits.
-         * @description Another plan is chosen in the dashboard or set by the operator.
+         * @description Only the operator changes the plan (`purser admin set-plan`).
          */
         readonly get: operations["billing.plan"];
         readonly put?: never;
@@ -1818,7 +1818,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Register a paid route as it was seen; the middlewares send this by themselves.
+         * Report a paid route. The middlewares do this automatically.
          * @description One route per host, method and pattern. Path segments that look like identifiers become {id}. A known route is updated. Examples of fields named like a credential are dropped.
          */
         readonly post: operations["registry.snapshots.create"];
@@ -1836,8 +1836,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * List your paid routes that were seen, newest first.
-         * @description The routes of your organisation, as they were last reported.
+         * List your reported routes, newest first.
+         * @description With price and parameters, as they were last reported.
          */
         readonly get: operations["registry.routes.list"];
         readonly put?: never;
@@ -1905,7 +1905,7 @@ export interface paths {
         };
         /**
          * Get one session.
-         * @description `isExpired` shows whether its payer has to pay again.
+         * @description `isExpired`: it grants no access any more.
          */
         readonly get: operations["sessions.get"];
         readonly put?: never;
@@ -1926,7 +1926,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Whether a session’s token opens a route.
+         * Check whether a session token grants access to a route.
          * @description The middlewares of the SDK call it before they serve a route. If the token is not valid for the host and the wallet, it is 402 `session-not-found`: request a payment.
          */
         readonly post: operations["sessions.verify"];
@@ -2274,7 +2274,7 @@ export interface paths {
         readonly get: operations["webhooks.list"];
         readonly put?: never;
         /**
-         * Register an address for events.
+         * Create a webhook.
          * @description Store `secret`, which signs each delivery and cannot be read later. Counts towards the webhooks of the plan. Next, call `webhooks.test`.
          */
         readonly post: operations["webhooks.create"];
@@ -2299,15 +2299,15 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         /**
-         * Send no more events to an address.
+         * Delete a webhook.
          * @description The events stay readable with `events.list`.
          */
         readonly delete: operations["webhooks.delete"];
         readonly options?: never;
         readonly head?: never;
         /**
-         * Change where events go, which ones, or whether any do.
-         * @description Omitted fields stay as they are. `isActive: true` enables a webhook that the service disabled after five days of failures.
+         * Update the URL or the event types of a webhook, or disable it.
+         * @description Omitted fields stay as they are. `isActive: true` enables a webhook that the service disabled.
          */
         readonly patch: operations["webhooks.update"];
         readonly trace?: never;
@@ -2462,8 +2462,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Make up an event of a type, for every webhook and listener; in the test environment alone.
-         * @description Tests a receiver. Nothing happens but the delivery.
+         * Send a sample event of a type to every webhook and listener. Test environment only.
+         * @description Tests a receiver. Only the delivery happens.
          */
         readonly post: operations["events.trigger"];
         readonly delete?: never;
@@ -2482,7 +2482,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Send an event again, to all that it concerns or to one webhook.
+         * Send an event again, to every subscribed webhook and listener or to one webhook.
          * @description The `eventId` stays the same, so that a receiver can recognize duplicates.
          */
         readonly post: operations["events.resend"];
@@ -3268,7 +3268,7 @@ export interface webhooks {
                     readonly "application/json": components["schemas"]["DeliveryBody"] & {
                         /** @constant */
                         readonly type?: "transfer.failed";
-                        /** @description A transfer has failed. The money never left, or it is back. */
+                        /** @description A transfer has failed. The money is in the wallet, except with the reason `not-received`: it left the wallet and did not arrive at the recipient. */
                         readonly payload?: {
                             /** @description The transfer. */
                             readonly transactionId: string;
@@ -3278,11 +3278,11 @@ export interface webhooks {
                             readonly route: string;
                             /** @description The error code of the failure. */
                             readonly reason: string;
-                            /** @description The transaction of the refund; null where the money never left. */
+                            /** @description The transaction of the refund; null if nothing was refunded. */
                             readonly refundTxHash: string | null;
                             /**
                              * Format: date-time
-                             * @description When the refund arrived; null where the money never left.
+                             * @description When the refund arrived; null if nothing was refunded.
                              */
                             readonly refundedAt: string | null;
                         };
@@ -4819,7 +4819,7 @@ export interface components {
             readonly status: "queued";
         };
         readonly ListenerSecret: {
-            /** @description The secret that signs the deliveries: `whsec_` and more. */
+            /** @description The secret that signs the deliveries; it begins with `whsec_`. */
             readonly secret: string;
         };
         readonly LoggedRequest: {
@@ -5297,7 +5297,7 @@ export interface components {
             /** @description A description of your own. */
             readonly description?: string;
             /**
-             * @description Time to live, such as `30m`, `24h` or `7d`. The plan has a default and a maximum.
+             * @description Time to live, such as `30m`, `24h` or `7d`; a vault’s own `ttl` is the instant of its end. The plan has a default and a maximum.
              * @example 24h
              */
             readonly ttl?: string;
@@ -5382,7 +5382,7 @@ export interface components {
         };
         readonly NewWebhook: {
             /**
-             * @description HTTPS address that receives the events; it must be public.
+             * @description HTTPS URL that receives the events; it must be public.
              * @example https://example.com/webhooks
              */
             readonly url: string;
@@ -5469,7 +5469,7 @@ export interface components {
         readonly Payment: {
             readonly id: components["schemas"]["PaymentId"];
             /**
-             * @description `verified`: the credential is valid and the money has not moved. `settling`: a transaction is under way. `settled`: the money has moved. `settlement_failed`: it will not move. `voided`: nobody settled it in time, or it was released.
+             * @description `verified`: the credential is valid and the money has not moved. `settling`: a transaction is under way. `settled`: the money has moved. `settlement_failed`: the money did not move. `voided`: it was released, not settled in time, or evicted for another payment. If the signature is used after all while it is valid, both become `settled`.
              * @enum {string}
              */
             readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
@@ -5603,7 +5603,7 @@ export interface components {
         readonly PaymentStatistics: {
             /**
              * Format: date-time
-             * @description Begin of the period.
+             * @description Start of the period.
              */
             readonly from: string;
             /**
@@ -5903,7 +5903,7 @@ export interface components {
              * @default true
              */
             readonly rerun?: boolean;
-            /** @description From verifying or redeeming the payment: the caller still has the response. It does not wait for itself. */
+            /** @description The token from verify or redeem, if your process still has the response of the handler. With it the redemption skips the grace period. */
             readonly settlementToken?: string;
             /** @description With settlementToken, on the connection on which the credential came first. The caller verified the payment, so the payer proves nothing more. */
             readonly paymentId?: components["schemas"]["PaymentId"];
@@ -6235,10 +6235,15 @@ export interface components {
              * @description When the session expires.
              */
             readonly expiresAt: string;
-            /** @description Whether the session has expired: true from `expiresAt` on. */
+            /** @description Whether the session grants no access any more: it expired or was revoked, its payment failed, or was refunded in full. */
             readonly isExpired: boolean;
         };
-        readonly SettleAnswer: {
+        readonly SettleRequest: {
+            readonly paymentId: components["schemas"]["PaymentId"];
+            /** @description The token that `payments.verify` returned. */
+            readonly settlementToken: string;
+        };
+        readonly SettleResponse: {
             /** @description Whether the money has moved. */
             readonly success: boolean;
             /** @description Error code of x402, if it has not. */
@@ -6253,11 +6258,6 @@ export interface components {
             readonly network: string;
             /** @description What was taken, in the smallest unit, where the scheme may take less. */
             readonly amount?: string;
-        };
-        readonly SettleRequest: {
-            readonly paymentId: components["schemas"]["PaymentId"];
-            /** @description The token that `payments.verify` returned. */
-            readonly settlementToken: string;
         };
         readonly Settlement: {
             /** @description The transaction that moved the money; null for a stub payment. */
@@ -6278,7 +6278,7 @@ export interface components {
              * @constant
              */
             readonly status: "settling";
-            /** @description The transaction; null before it was sent. */
+            /** @description The transaction once a block contains it; null before. */
             readonly txHash: string | null;
         };
         readonly SignInSession: {
@@ -6348,7 +6348,7 @@ export interface components {
             readonly status: "pending" | "sent" | "swept" | "failed";
             /** @description The transaction that moves it, or moved it. */
             readonly txHash: string | null;
-            /** @description Why it failed; the money is still at the child. */
+            /** @description Why it failed. The money is still at the child, except with `not-received`; with `transfer-failed` it can still move until the authorization expires. */
             readonly reason: string | null;
         };
         /**
@@ -6472,7 +6472,7 @@ export interface components {
             /** @description Explanation of the chosen route. */
             readonly routeReason: string;
             /**
-             * @description `confirmed` has arrived; `failed` moved nothing, or the money is back.
+             * @description `confirmed`: it has arrived. `failed`: the money is in the wallet, except with the reason `not-received`.
              * @enum {string}
              */
             readonly status: "pending" | "confirmed" | "failed";
@@ -6553,7 +6553,7 @@ export interface components {
             readonly period: {
                 /**
                  * Format: date-time
-                 * @description Begin of the month.
+                 * @description Start of the month.
                  */
                 readonly start: string;
                 /**
@@ -6605,7 +6605,7 @@ export interface components {
             readonly sessionId: components["schemas"]["PaymentSessionId"] | null;
             /**
              * Format: date-time
-             * @description When the vault expires and is deleted; null once it is persisted.
+             * @description The instant at which the vault expires and is deleted (requests have a duration); null once it is persisted.
              */
             readonly ttl: string | null;
             /** @description Summary of the seal; null until it is sealed or if none was given. */
@@ -6783,16 +6783,6 @@ export interface components {
             /** @description Whether sending the credential again is enough to redeem the payment if it is settled and never delivered: the credential then contains something that is not on the chain. */
             readonly redeemable: boolean;
         };
-        readonly VerifyAnswer: {
-            /** @description Whether the payload meets the requirements. */
-            readonly isValid: boolean;
-            /** @description Error code of x402, if it does not. */
-            readonly invalidReason?: string;
-            /** @description Explanation of the code. */
-            readonly invalidMessage?: string;
-            /** @description Address of the payer. */
-            readonly payer?: string;
-        };
         readonly VerifyRequest: {
             /**
              * @description The protocol of the credential.
@@ -6840,6 +6830,16 @@ export interface components {
              * @default false
              */
             readonly reportsDelivery?: boolean;
+        };
+        readonly VerifyResponse: {
+            /** @description Whether the payload meets the requirements. */
+            readonly isValid: boolean;
+            /** @description Error code of x402, if it does not. */
+            readonly invalidReason?: string;
+            /** @description Explanation of the code. */
+            readonly invalidMessage?: string;
+            /** @description Address of the payer. */
+            readonly payer?: string;
         };
         readonly VerifySession: {
             /** @description What the payer sent in X-Service-Session-Id. */
@@ -6953,17 +6953,17 @@ export interface components {
         readonly WalletTransactionId: string;
         readonly Webhook: {
             readonly id: components["schemas"]["WebhookId"];
-            /** @description Address that receives the events. */
+            /** @description URL that receives the events. */
             readonly url: string;
             /** @description Event types that it receives; `*` for all. */
             readonly events: readonly string[];
-            /** @description Whether events are delivered. False if you disabled it, or if it failed for five days. */
+            /** @description Whether events are delivered. False if you disabled it, its URL responded 410, or it accepted nothing for five days. */
             readonly isActive: boolean;
             readonly createdAt: components["schemas"]["CreatedAt"];
         };
         readonly WebhookChange: {
             /**
-             * @description New address.
+             * @description New URL.
              * @example https://example.com/webhooks
              */
             readonly url?: string;
@@ -6978,7 +6978,7 @@ export interface components {
          */
         readonly WebhookId: string;
         readonly WebhookWithSecret: components["schemas"]["Webhook"] & {
-            /** @description The secret that signs the deliveries: `whsec_` and more. It is shown this once. */
+            /** @description The secret that signs the deliveries; it begins with `whsec_` and is shown only here. */
             readonly secret: string;
         };
         readonly Withdrawal: {
@@ -7243,11 +7243,11 @@ export interface components {
         /** @description Whether to add the `parts` of each balance. */
         readonly spendable: "true" | "false";
         /** @description Only in this state. */
-        readonly status2: "pending" | "confirmed" | "withdrawn";
+        readonly walletsStatus: "pending" | "confirmed" | "withdrawn";
         /** @description Incoming or outgoing only. */
         readonly direction: "in" | "out";
         /** @description Only on this chain. */
-        readonly chain2: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+        readonly walletsChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
         /** @description Only this token, by symbol. */
         readonly token: string;
         /** @description Only deposits on hold, wholly or in part. */
@@ -7269,7 +7269,7 @@ export interface components {
         /** @description Whether the keys that it created, and theirs, end too. */
         readonly cascade: "true" | "false";
         /** @description Identifies the organisation. */
-        readonly OrganisationId2: components["schemas"]["OrganisationId"];
+        readonly accountOrganisationId: components["schemas"]["OrganisationId"];
         /** @description Identifies the registry route. */
         readonly RegistryRouteId: components["schemas"]["RegistryRouteId"];
         /** @description Identifies the vault. */
@@ -7297,9 +7297,9 @@ export interface components {
         readonly "X-Request-Id": string;
         /** @description The version of the interface, `info.version`. */
         readonly "X-Service-Version": string;
-        /** @description To an API key: its organisation, also in refusals. */
+        /** @description For API keys: the organisation; also on errors. */
         readonly "X-Service-Organisation": string;
-        /** @description To an API key: a name that organisations with common limits share. */
+        /** @description For API keys: an opaque id that is the same for organisations with common limits. */
         readonly "X-Service-Share": string;
         /** @description The remaining requests: `"default";r=<requests>;t=<seconds until there are more>` (draft-ietf-httpapi-ratelimit-headers). */
         readonly RateLimit: string;
@@ -7442,7 +7442,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Settlement"];
                 };
             };
-            /** @description OK. */
+            /** @description Accepted. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -7526,7 +7526,7 @@ export interface operations {
     readonly "payments.statistics": {
         readonly parameters: {
             readonly query: {
-                /** @description Begin of the period (ISO 8601). */
+                /** @description Start of the period (ISO 8601). */
                 readonly from: string;
                 /** @description End of the period (ISO 8601), exclusive. */
                 readonly to: string;
@@ -7703,7 +7703,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -7712,7 +7712,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Refund"];
                 };
             };
-            /** @description OK. */
+            /** @description Accepted. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8013,7 +8013,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": components["schemas"]["VerifyAnswer"];
+                    readonly "application/json": components["schemas"]["VerifyResponse"];
                 };
             };
             readonly 409: components["responses"]["409"];
@@ -8047,7 +8047,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": components["schemas"]["SettleAnswer"];
+                    readonly "application/json": components["schemas"]["SettleResponse"];
                 };
             };
             readonly 409: components["responses"]["409"];
@@ -8160,7 +8160,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8303,7 +8303,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8483,7 +8483,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8689,7 +8689,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Accepted. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8849,7 +8849,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyWallet"];
                 };
             };
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8927,11 +8927,11 @@ export interface operations {
                 /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only in this state. */
-                readonly status?: components["parameters"]["status2"];
+                readonly status?: components["parameters"]["walletsStatus"];
                 /** @description Incoming or outgoing only. */
                 readonly direction?: components["parameters"]["direction"];
                 /** @description Only on this chain. */
-                readonly chain?: components["parameters"]["chain2"];
+                readonly chain?: components["parameters"]["walletsChain"];
                 /** @description Only this token, by symbol. */
                 readonly token?: components["parameters"]["token"];
                 /** @description Only deposits on hold, wholly or in part. */
@@ -8974,11 +8974,11 @@ export interface operations {
                 /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only in this state. */
-                readonly status?: components["parameters"]["status2"];
+                readonly status?: components["parameters"]["walletsStatus"];
                 /** @description Incoming or outgoing only. */
                 readonly direction?: components["parameters"]["direction"];
                 /** @description Only on this chain. */
-                readonly chain?: components["parameters"]["chain2"];
+                readonly chain?: components["parameters"]["walletsChain"];
                 /** @description Only this token, by symbol. */
                 readonly token?: components["parameters"]["token"];
                 /** @description Only deposits on hold, wholly or in part. */
@@ -9024,11 +9024,11 @@ export interface operations {
                 /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only in this state. */
-                readonly status?: components["parameters"]["status2"];
+                readonly status?: components["parameters"]["walletsStatus"];
                 /** @description Incoming or outgoing only. */
                 readonly direction?: components["parameters"]["direction"];
                 /** @description Only on this chain. */
-                readonly chain?: components["parameters"]["chain2"];
+                readonly chain?: components["parameters"]["walletsChain"];
                 /** @description Only this token, by symbol. */
                 readonly token?: components["parameters"]["token"];
                 /** @description Only deposits on hold, wholly or in part. */
@@ -9074,11 +9074,11 @@ export interface operations {
                 /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only in this state. */
-                readonly status?: components["parameters"]["status2"];
+                readonly status?: components["parameters"]["walletsStatus"];
                 /** @description Incoming or outgoing only. */
                 readonly direction?: components["parameters"]["direction"];
                 /** @description Only on this chain. */
-                readonly chain?: components["parameters"]["chain2"];
+                readonly chain?: components["parameters"]["walletsChain"];
                 /** @description Only this token, by symbol. */
                 readonly token?: components["parameters"]["token"];
                 /** @description Only deposits on hold, wholly or in part. */
@@ -9161,7 +9161,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Accepted. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9193,7 +9193,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9258,7 +9258,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9267,7 +9267,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Transfer"];
                 };
             };
-            /** @description OK. */
+            /** @description Accepted. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9407,7 +9407,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["FreeResponse"];
                 };
             };
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9416,7 +9416,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WalletPayment"];
                 };
             };
-            /** @description OK. */
+            /** @description Accepted. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9452,7 +9452,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Accepted. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9669,7 +9669,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9749,7 +9749,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9758,7 +9758,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Withdrawal"];
                 };
             };
-            /** @description OK. */
+            /** @description Accepted. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9914,7 +9914,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10084,7 +10084,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10198,7 +10198,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10299,7 +10299,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10471,7 +10471,7 @@ export interface operations {
             };
             readonly path: {
                 /** @description Identifies the organisation. */
-                readonly id: components["parameters"]["OrganisationId2"];
+                readonly id: components["parameters"]["accountOrganisationId"];
             };
             readonly cookie?: never;
         };
@@ -10498,7 +10498,7 @@ export interface operations {
             };
             readonly path: {
                 /** @description Identifies the organisation. */
-                readonly id: components["parameters"]["OrganisationId2"];
+                readonly id: components["parameters"]["accountOrganisationId"];
             };
             readonly cookie?: never;
         };
@@ -10650,7 +10650,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Accepted. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10809,7 +10809,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["OpenedSession"];
                 };
             };
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10928,7 +10928,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11065,7 +11065,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11129,7 +11129,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11302,7 +11302,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11343,7 +11343,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description OK */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     /** @description The SHA-256 of the whole file, for If-None-Match and If-Range. */
@@ -11490,7 +11490,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11573,7 +11573,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description OK */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11639,7 +11639,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11792,7 +11792,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Accepted. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11966,7 +11966,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Created. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11999,7 +11999,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description OK. */
+            /** @description Accepted. */
             readonly 202: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -12057,7 +12057,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description OK */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;

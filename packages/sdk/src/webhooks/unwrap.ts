@@ -20,7 +20,7 @@ type Judged = { readonly body: Uint8Array; readonly secrets: readonly string[]; 
  *
  * Throws a `WebhookVerificationError` for anything wrong with the request, and a `RangeError` or `TypeError` for
  * faults of the receiver's program: a malformed secret, or a body that is not raw. An event may be delivered more
- * than once, even within the time limit: store the `eventId`. Source: decisions.md section 9.
+ * than once, even within the time limit: store the `eventId`.
  *
  * @example
  * import { unwrap, WebhookVerificationError } from '@purser/sdk/webhooks'

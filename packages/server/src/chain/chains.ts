@@ -118,7 +118,7 @@ function healthOf(network: Network, { nodes: { all }, needed, domains }: HealthI
     needed,
     money: up + count('unchecked') < needed ? 'waits' : hasSingleNode(network, all) ? 'alone' : 'moves',
     behind: count('behind'),
-    resting: count('resting'),
+    suspended: count('suspended'),
     refused: count('refused'),
     wrongTokens: network.tokens.filter((token) => domains.state(token) === 'wrong').map(({ symbol }) => symbol),
   }

@@ -326,7 +326,7 @@ export interface ChainHealth {
   readonly money: 'moves' | 'waits' | 'alone'
   /** Nodes that answer but whose heads are behind the others'. */
   readonly behind: number
-  readonly resting: number
+  readonly suspended: number
   /** Nodes that report a different chain ID than configured. */
   readonly refused: number
   /** Symbols of tokens whose contracts do not match the registry. */

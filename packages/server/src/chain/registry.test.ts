@@ -161,7 +161,7 @@ test('at startup the chain ID of every node is checked; a node of another chain 
   stranger.chainId = 1
   const chains = chainsOf(stranger, right)
   chains.watch()
-  const waiting = { status: 'up', up: 1, needed: 2, refused: 1, resting: 0, money: 'waits' }
+  const waiting = { status: 'up', up: 1, needed: 2, refused: 1, suspended: 0, money: 'waits' }
   await expect.poll(() => chains.health(network)).toMatchObject(waiting)
   await chains.on(network).transactionCount(account, 'latest')
   expect(new Set(stranger.requested)).toEqual(new Set(['eth_chainId']))
@@ -183,7 +183,7 @@ test('a node’s chain ID is checked again after it was unreachable', async () =
   await rpc.result('eth_blockNumber', [])
   changed.isDown = true
   await rpc.result('eth_blockNumber', [])
-  expect(statesOf(health)).toEqual(['resting', 'up'])
+  expect(statesOf(health)).toEqual(['suspended', 'up'])
   changed.isDown = false
   changed.chainId = 1
   clock.forward(6_000)
@@ -220,7 +220,7 @@ test('a failing node is suspended, probed in the background, and preferred again
   expect(first.requested).toHaveLength(requestedWhileDown)
   clock.forward(5_001)
   await rpc.probe()
-  expect([first.requested.length, statesOf(health)]).toEqual([requestedWhileDown + 1, ['resting', 'up']])
+  expect([first.requested.length, statesOf(health)]).toEqual([requestedWhileDown + 1, ['suspended', 'up']])
   clock.forward(5_001)
   await rpc.probe()
   expect(first.requested).toHaveLength(requestedWhileDown + 1)
@@ -240,7 +240,7 @@ test('both nodes down is 503 chain-unavailable, and the first that recovers answ
   const chains = chainsOf(first, second)
   const read = () => chains.on(network).transactionCount(account, 'latest')
   for (let n = 0; n < 4; n++) expect(await problemOf(read())).toBe('chain-unavailable')
-  expect(chains.health(network)).toMatchObject({ status: 'down', resting: 2, money: 'waits' })
+  expect(chains.health(network)).toMatchObject({ status: 'down', suspended: 2, money: 'waits' })
   second.isDown = false
   expect(await read()).toBe(7n)
   expect(chains.health(network)).toMatchObject({ status: 'up', up: 1 })
@@ -253,10 +253,10 @@ test('a node that lacks a method stays up, and an overloaded one is suspended', 
   second.faults.set('eth_maxPriorityFeePerGas', -32_601)
   expect(await problemOf(rpc.result('eth_maxPriorityFeePerGas', []))).toBe('chain-unavailable')
   await rpc.result('eth_blockNumber', [])
-  expect(statesOf(health)).not.toContain('resting')
+  expect(statesOf(health)).not.toContain('suspended')
   first.faults.set('eth_blockNumber', -32_005)
   await rpc.result('eth_blockNumber', [])
-  expect(statesOf(health)).toEqual(['resting', 'up'])
+  expect(statesOf(health)).toEqual(['suspended', 'up'])
 })
 
 test('reads that need one node use a single node though another is at a different height; when it fails midway, all of them are repeated', async () => {
@@ -291,7 +291,7 @@ test('a node whose head is behind the others by more than the limit is used last
   second.isDown = true
   third.isDown = true
   expect(await rpc.result('eth_blockNumber', []), 'used when no other answers').toBe('0x64')
-  expect(statesOf(health), 'an answer alone does not clear `behind`').toEqual(['behind', 'resting', 'resting'])
+  expect(statesOf(health), 'an answer alone does not clear `behind`').toEqual(['behind', 'suspended', 'suspended'])
   second.isDown = false
   third.isDown = false
   for (const { rpc: own } of rpc.voters) await own.result('eth_blockNumber', [])

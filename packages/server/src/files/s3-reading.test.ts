@@ -46,7 +46,7 @@ async function open(blobs: BlobStore, owner: string): Promise<ReusedBufferStream
   return content
 }
 
-test('S4: sixty contents that nobody reads keep no upload, no other download and no deletion waiting', async () => {
+test('sixty contents that nobody reads keep no upload, no other download and no deletion waiting', async () => {
   const blobs = await aStore()
   for (let count = 0; count < 60; count++) await open(blobs, 'slow')
   const small = await blobs.put(contentOf(1_000), { bytesMax, owner: 'other' })
@@ -54,7 +54,7 @@ test('S4: sixty contents that nobody reads keep no upload, no other download and
   await blobs.delete(small.key)
 })
 
-test('S4: one owner has at most its share of the connections for downloads, and its next download waits for one of them', async () => {
+test('one owner has at most its share of the connections for downloads, and its next download waits for one of them', async () => {
   const blobs = await aStore({ readsMax: 9 })
   const [first] = await Promise.all(Array.from({ length: 4 }, () => open(blobs, 'slow')))
   let isOpen = false
@@ -68,7 +68,7 @@ test('S4: one owner has at most its share of the connections for downloads, and 
   await fifth
 })
 
-test('S4: ten owners with all slots that they may have leave a download to an eleventh', async () => {
+test('ten owners with all slots that they may have leave a download to an eleventh', async () => {
   const turns = createFairSemaphore(64, { waitMsMax: 20, waitingMax: 1_000 })
   for (let owner = 0; owner < 10; owner++)
     await Promise.allSettled(Array.from({ length: 64 }, () => turns.take(`slow ${owner}`)))

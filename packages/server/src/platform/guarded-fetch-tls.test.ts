@@ -83,7 +83,7 @@ const tlsFailed = { kind: 'failed', failure: 'tls-failed' }
 
 test('the name of the URL is sent in TLS and in HTTP, to the address that was looked up, over HTTP/1.1', async () => {
   const { port, served } = await aReceiver(good)
-  expect(await post(`https://${name}:${port}/in`)).toMatchObject({ kind: 'answered', status: 200 })
+  expect(await post(`https://${name}:${port}/in`)).toMatchObject({ kind: 'responded', status: 200 })
   expect(served).toEqual([`${name} ${name}:${port} http/1.1`])
 })
 

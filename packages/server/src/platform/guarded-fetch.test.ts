@@ -82,7 +82,7 @@ test('a request arrives as it was given, at the address of the one look-up, with
     },
   })
   const outcome = await guarded.post(to({ port }, { headers: { 'webhook-id': 'evt_1' } }))
-  expect(outcome).toEqual({ kind: 'answered', status: 202, body: 'thanks', isBodyWhole: true, retryAfter: '7' })
+  expect(outcome).toEqual({ kind: 'responded', status: 202, body: 'thanks', isBodyWhole: true, retryAfter: '7' })
   expect(names).toEqual(['hooks.example.test'])
   expect(seen).toHaveLength(1)
   expect(seen[0]).toMatchObject({
@@ -167,7 +167,7 @@ test.each([301, 302, 303, 307, 308])('a redirect with %i is a response, and is n
   const inner = await aReceiver()
   const location = `http://127.0.0.1:${inner.port}/secret`
   const outer = await aReceiver((_, response) => response.writeHead(status, { location }).end())
-  expect(await aGuardedFetch().post(to(outer))).toMatchObject({ kind: 'answered', status })
+  expect(await aGuardedFetch().post(to(outer))).toMatchObject({ kind: 'responded', status })
   expect(inner.counts.connections).toBe(0)
 })
 

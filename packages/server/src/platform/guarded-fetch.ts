@@ -26,7 +26,7 @@ type PostFailure = UrlRefusal | 'header-refused' | 'body-too-large' | 'name-unkn
 /** Result of a request. A response contains untrusted text; a failure contains nothing of the URL. */
 export type PostOutcome =
   | {
-      readonly kind: 'answered'
+      readonly kind: 'responded'
       readonly status: number
       /** The beginning of the body as text that a database accepts: bytes that are not UTF-8, and U+0000, are replaced by U+FFFD. */
       readonly body: string
@@ -43,7 +43,7 @@ interface Failed {
 }
 
 /** A response as it was received, untrusted in every part. */
-export type SendOutcome = ({ readonly kind: 'answered' } & RawResponse) | Failed
+export type SendOutcome = ({ readonly kind: 'responded' } & RawResponse) | Failed
 
 interface GuardedRequest {
   readonly method: GuardedMethod
@@ -155,7 +155,7 @@ async function send(context: FetchContext, request: GuardedRequest): Promise<Sen
         const headers = { ...traceHeaders, ...request.headers }
         return sendInTime(context, { ...request, headers, url, deadline })
       },
-      (outcome) => (outcome.kind === 'answered' ? outcome.status : undefined),
+      (outcome) => (outcome.kind === 'responded' ? outcome.status : undefined),
     )
   } finally {
     deadline.cancel()
@@ -213,7 +213,7 @@ async function sendToOneOf(
   let failure: PostFailure = 'unreachable'
   for (const to of destinations.slice(0, addressesTriedMax)) {
     try {
-      return { kind: 'answered', ...(await context.connections.send(to, sending)) }
+      return { kind: 'responded', ...(await context.connections.send(to, sending)) }
     } catch (error) {
       failure = sending.deadline.isOver ? 'timeout' : failureOf(error)
       if (!(error instanceof ConnectFailure)) break
@@ -227,7 +227,7 @@ function read(outcome: SendOutcome): PostOutcome {
   const { status, headers, bytes, isWhole } = outcome
   const retryAfter = headers['retry-after']
   return {
-    kind: 'answered',
+    kind: 'responded',
     status,
     body: bytes.toString('utf8').replaceAll('\u0000', '\ufffd'),
     isBodyWhole: isWhole,

@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts'
 import { named } from './named.ts'
 import type { Random } from './random.ts'
 
-/** All identifier prefixes of the service document and of decisions.md, section 1, with what they identify. */
+/** All identifier prefixes, with what they identify. */
 const identified = {
   byw: 'BYO wallet',
   mwt: 'master wallet',

@@ -30,7 +30,7 @@ interface Stage {
   call(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer>
 }
 
-test('an asynchronous standby that lags is promoted: the loss is noticed, and after `purser admin restored` no payment that moved is sold again, all money that moved is found, and the rest goes on (O5)', {
+test('an asynchronous standby that lags is promoted: the loss is noticed, and after `purser admin restored` no payment that moved is sold again, all money that moved is found, and the rest goes on', {
   timeout: 600_000,
 }, async () => {
   const postgres = await aReplicatedPostgres('asynchronous')

@@ -1,6 +1,6 @@
 import { finishRedemption, redeemPayment, reportDelivered } from '../../src/features/payments/delivery/redeem.ts'
 import { verify } from '../../src/features/payments/facilitator/routes.ts'
-import type { SettleAnswer } from '../../src/features/payments/facilitator/schema.ts'
+import type { SettleResponse } from '../../src/features/payments/facilitator/schema.ts'
 import { settle as settleForServer, withdrawSettlement } from '../../src/features/payments/facilitator/settle.ts'
 import { readFunds } from '../../src/features/payments/funds.ts'
 import { settlePayment } from '../../src/features/payments/settle.ts'
@@ -114,7 +114,7 @@ async function demandForServer(ctx: Ctx, sale: Sale, witness: Witness): Promise<
   const { signed, body } = sale
   const amount = signed.form === 'permit2' ? signed.amount.toString() : body.paymentRequirements.amount
   const wanted = { ...body, paymentRequirements: { ...body.paymentRequirements, amount } }
-  const response = (await settleForServer(ctx, wanted)).body as SettleAnswer
+  const response = (await settleForServer(ctx, wanted)).body as SettleResponse
   if (response.success) {
     sale.served += 1
     witness.onServed(sale)

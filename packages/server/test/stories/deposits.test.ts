@@ -61,7 +61,7 @@ function transactionsOf(id: string, masterId?: string, query = ''): Promise<Answ
   return world.call(org.testKey, 'GET', `${pathOf[id.slice(0, 3)]?.(id, masterId)}${query}`)
 }
 
-test('a deposit at a BYO wallet, a master and a child is published to the receiver, once each, with the document’s fields', async () => {
+test('a deposit at a BYO wallet, a master and a child is published to the receiver, once each, with the fields of the API', async () => {
   const hook = await aHook()
   const [wallet, master] = [await world.wallet(org, { chain: 'base' }), await aMaster()]
   const child = await aChild(master)

@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => world?.stop())
 
-/** From the words of decisions.md, sections 2 and 12, and not from the operations' own `needs`. */
+/** The scopes of docs/organisations-and-keys.md. Written out here, so that a change of an operation's `needs` alone fails. */
 function scopeOf({ id, method, path }: Operation): Scope {
   if (method === 'GET') return 'read'
   if (

@@ -162,7 +162,7 @@ test('a wallet that never existed, was deleted, or is another tenant’s or envi
   expect(await footprint(org)).toEqual(before)
 })
 
-test('of 150 payments sent at once a plan of 100 accepts 100, and the others get the document’s limit error', async () => {
+test('of 150 payments sent at once a plan of 100 accepts 100, and the others get the plan’s limit error', async () => {
   const hobby = await world.organisation('hobby')
   const { id } = await world.wallet(hobby)
   const answers = await Promise.all(

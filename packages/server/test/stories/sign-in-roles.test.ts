@@ -29,7 +29,10 @@ afterAll(() => world?.stop())
 const callers = [...roles, 'api-key'] as const
 type Caller = (typeof callers)[number]
 
-/** From the words of decisions.md, section 13, and not from `mayDo`. */
+/**
+ * The roles of docs/organisations-and-keys.md: a member works with resources; an admin also with keys, members, webhooks and policies; an owner
+ * with everything. Written out here, so that a change of `mayDo` alone fails.
+ */
 const allowed: Readonly<Record<Needs['role'], readonly Caller[]>> = {
   person: ['owner', 'admin', 'member', 'viewer', 'api-key'],
   viewer: ['owner', 'admin', 'member', 'viewer', 'api-key'],
@@ -69,7 +72,7 @@ test('every operation says what it needs, and what only reads is open to viewers
   }
 })
 
-/** decisions.md, section 13: "member works with resources, admin also keys, members, webhooks and policies, owner everything". */
+/** The operations that need an admin, by docs/organisations-and-keys.md. */
 const ofAdmins = [
   'approvals.approve',
   'approvals.refuse',

@@ -71,7 +71,7 @@ test.each(Object.entries(settings))(
   },
 )
 
-test('S6: refused changes of settings count nothing, and a key can be revoked whatever other keys change', async () => {
+test('refused changes of settings count nothing, and a key can be revoked whatever other keys change', async () => {
   const org = await stage.world.organisation('pro')
   const retire = () => stage.call(org, 'DELETE', '/wallet-infra/master-wallets/mwt_01h455vb4pex5vsknk084sn02q')
   for (let time = 0; time < 260; time++) expect(codeOf(await retire())).toBe('wallet-not-found')

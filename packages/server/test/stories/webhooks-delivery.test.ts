@@ -49,7 +49,7 @@ async function verifyEd25519(key: Uint8Array, message: Uint8Array, signature: Ui
   return webcrypto.subtle.verify('Ed25519', imported, Buffer.from(signature), Buffer.from(message))
 }
 
-test('an event arrives in the document’s form, and the verifiers of standardwebhooks and svix accept it', async () => {
+test('an event arrives with the fields of the API, and the verifiers of standardwebhooks and svix accept it', async () => {
   const own = await stage.world.organisation()
   const hook = await stage.hook(own)
   const vault = await stage.world.call(own.testKey, 'POST', '/vaults', {})

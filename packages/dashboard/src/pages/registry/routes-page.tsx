@@ -64,7 +64,7 @@ const compact = (row: RegistryRoute) => <CompactRoute row={row} />
 function stateWords(rows: readonly RegistryRoute[], hasMore: boolean): string {
   if (rows.length === 0) return 'Routes that agents can buy, with their prices.'
   const reports = rows.reduce((sum, { snapshotCount }) => sum + snapshotCount, 0)
-  return `${hasMore ? 'The first ' : ''}${count(rows.length, 'route')}, reported ${count(reports, 'time')}.`
+  return `${hasMore ? 'The newest ' : ''}${count(rows.length, 'route')}, reported ${count(reports, 'time')}.`
 }
 
 interface FiltersProps {

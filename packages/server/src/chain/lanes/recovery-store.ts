@@ -7,8 +7,7 @@ import { isUnder, type LeaseSet } from '../../platform/leases/store.ts'
 import type { ChainTransactionId } from './port.ts'
 import { Amount, type AttemptRow, Bytes, generation, HexText, type LaneKey, shard } from './store.ts'
 
-/** Hexadecimal text as stored: "0x" followed by digits. */
-/** A condition: whether any lane on the networks was not compared with the chain since the last restore. */
+/** A condition: whether a lane on these networks has not been compared with the chain since the last restore. */
 export function isAnyUncompared(networks: readonly string[]): Sql {
   return onAnyOf(
     networks,

@@ -3,10 +3,10 @@ import type { Log } from '../../platform/log.ts'
 
 /**
  * `unchecked`: its chain ID is not known yet. `behind`: it answers, but its head is behind the others; used only when no other node answers.
- * `resting`: it failed; probed in the background and used only when no other node is left. `refused`: it reports another chain ID and is never
+ * `suspended`: it failed; probed in the background and used only when no other node is left. `refused`: it reports another chain ID and is never
  * used.
  */
-export type NodeState = 'unchecked' | 'up' | 'behind' | 'resting' | 'refused'
+export type NodeState = 'unchecked' | 'up' | 'behind' | 'suspended' | 'refused'
 
 /** One node of a network. Its URL may contain an API key, so logs and metrics show its place in the configuration instead. */
 export interface Node {
@@ -97,7 +97,7 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
     all: nodes,
     inOrder() {
       const healthy = nodes.filter(({ state }) => state === 'up' || state === 'unchecked')
-      const suspended = nodes.filter(({ state }) => state === 'resting')
+      const suspended = nodes.filter(({ state }) => state === 'suspended')
       const behind = nodes.filter(({ state }) => state === 'behind')
       return [...healthy, ...behind, ...suspended.sort((a, b) => a.probeAtMs - b.probeAtMs)]
     },
@@ -115,14 +115,14 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
       const health = healthOf(node)
       health.probeAtMs = now() + Math.min(suspendMsMax, suspendMsFirst * 2 ** Math.min(health.failures, 10))
       health.failures += 1
-      if (setState(health, 'resting'))
+      if (setState(health, 'suspended'))
         log?.warn({ network, node: node.place, err: error }, 'a node failed and is suspended')
     },
     markDissenting(node) {
       const health = healthOf(node)
       health.isDissenting = true
       health.probeAtMs = now() + suspendMsMax
-      if (setState(health, 'resting'))
+      if (setState(health, 'suspended'))
         log?.error({ network, node: node.place }, 'a node contradicts the majority and is suspended')
     },
     compareHeads(heads, lagBlocks) {

@@ -317,7 +317,7 @@ test('a voter that begins a response to another call and does not end it is at f
   const nodes = nodesAt([url])
   const { voters } = createRpc(outbound, { nodes, chainId, timeoutMs: 1_000, clock: systemClock, lagBlocks: 3n })
   await expect(voters[0]?.rpc.batch([{ method: 'eth_getBlockByNumber', params: ['latest', false] }])).rejects.toThrow()
-  expect(nodes.all.map(({ state }) => state)).toEqual(['resting'])
+  expect(nodes.all.map(({ state }) => state)).toEqual(['suspended'])
 })
 
 test('a receipt of more than 1 MiB may take longer than a response, as long as parts of it arrive', async () => {
@@ -336,7 +336,7 @@ test('a node whose response to one call is too large, unlike that of another nod
   const nodes = nodesAt([liar, await aNode((calls) => ({ body: entries(calls) }))])
   const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, clock: systemClock, lagBlocks: 3n })
   expect(await rpc.result('eth_blockNumber', [])).toBe('0x1')
-  expect(nodes.all.map(({ state }) => state)).toEqual(['resting', 'up'])
+  expect(nodes.all.map(({ state }) => state)).toEqual(['suspended', 'up'])
 })
 
 function nodesAt(urls: readonly string[]) {

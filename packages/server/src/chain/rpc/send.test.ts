@@ -13,7 +13,7 @@ type Reply =
   | 'reverted'
   | 'failed'
   | 'hangs'
-  | 'rests'
+  | 'suspended'
 
 const raws: readonly Hex[] = ['0x76', '0x76']
 const messages: Partial<Record<Reply, string>> = { 'fee too low': 'transaction underpriced', reverted: 'reverted' }
@@ -26,7 +26,7 @@ function answerOf(reply: Reply): RpcResponse {
 /** Nodes that reply like this to each transaction. */
 function nodesThat(replies: readonly Reply[]): NodeRpc {
   const voters = replies.map((reply) => ({
-    node: { state: reply === 'rests' ? 'resting' : 'up' },
+    node: { state: reply === 'suspended' ? 'suspended' : 'up' },
     rpc: {
       async batch() {
         if (reply === 'hangs') return new Promise(() => undefined)
@@ -50,7 +50,7 @@ test.concurrent.each<[readonly Reply[], string]>([
   [['took it', 'fee too low, late', 'hangs'], 'sent'],
   [['fee too low', 'hangs', 'hangs'], 'sent'],
   [['fee too low', 'fee too low', 'took it'], 'underpriced'],
-  [['fee too low', 'rests', 'rests'], 'sent'],
+  [['fee too low', 'suspended', 'suspended'], 'sent'],
 ])('nodes that answer %j: %s', async (replies, expected) => {
   const answers = await send(nodesThat(replies), raws)
   expect(answers.map(({ outcome }) => outcome)).toEqual([expected, expected])
@@ -71,6 +71,6 @@ test.concurrent.each<[readonly Reply[], string]>([
 })
 
 test('suspended nodes get the transactions too where the others are no majority', async () => {
-  const answers = await sendTempo(nodesThat(['reverted', 'rests', 'rests']), raws)
+  const answers = await sendTempo(nodesThat(['reverted', 'suspended', 'suspended']), raws)
   expect(answers.map(({ outcome }) => outcome)).toEqual(['sent', 'sent'])
 })

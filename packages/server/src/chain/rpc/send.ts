@@ -93,7 +93,7 @@ async function within(ms: number | undefined, work: Promise<unknown>): Promise<v
 /** Suspended nodes are used only when the others are too few to decide. */
 function receivers(voters: readonly Voter[]): readonly Voter[] {
   const usable = voters.filter(({ node: { state } }) => state !== 'refused')
-  const answering = usable.filter(({ node: { state } }) => state !== 'resting')
+  const answering = usable.filter(({ node: { state } }) => state !== 'suspended')
   return answering.length >= electorateOf(voters).needed ? answering : usable
 }
 

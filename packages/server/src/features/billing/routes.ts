@@ -24,7 +24,7 @@ export const Usage = z.strictObject({
   plan: PlanName.describe('The plan of the organisation.'),
   period: z
     .strictObject({
-      start: Instant.describe('Begin of the month.'),
+      start: Instant.describe('Start of the month.'),
       end: Instant.describe('End of the month, exclusive.'),
     })
     .describe('The calendar month (UTC) in which payments are counted.'),
@@ -88,7 +88,7 @@ export const billingOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/billing/plan',
     summary: 'Get the plan with all its limits.',
-    description: 'Another plan is chosen in the dashboard or set by the operator.',
+    description: 'Only the operator changes the plan (`purser admin set-plan`).',
     output: PlanRecord,
     run: (ctx) => getPlan(ctx),
   }),

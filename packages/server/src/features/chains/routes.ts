@@ -25,7 +25,7 @@ export const fail = defineErrors({
   },
 })
 
-/** The document's chain enumeration. */
+/** Names of the chains in the API. */
 export const ChainName = z
   .enum(chains)
   .describe('Name of a chain. In the test environment, the name of a main network means its test network.')
@@ -121,7 +121,7 @@ export function networkFor(chain: Chain, environment: Environment): Network {
   return network
 }
 
-/** Returns the chains that the calling key can use, in the document's order. */
+/** Returns the chains that the calling key can use, in the order of the enumeration. */
 function listChains(ctx: ChainCtx, query: Query): Page<ChainRecord> {
   const records = chains.flatMap((name): ChainRecord[] => {
     const network = resolveNetwork(name, ctx.tenant.environment)

@@ -46,7 +46,7 @@ test('a new key is shown once, works at once, and is stored as its hash alone', 
   expect(row.everything).not.toContain(key.slice(12, 40))
 })
 
-test('keys are listed newest first with the fields of decisions.md and never their value', async () => {
+test('keys are listed newest first and never with their value', async () => {
   const fresh = await world.organisation()
   const { id, key } = await aKey(fresh.testKey)
   const listed = await world.call(fresh.testKey, 'GET', path)

@@ -40,8 +40,9 @@ export const fail = defineErrors({
   'organisation-limit-reached': {
     status: 409,
     title: 'Organisation Limit Reached',
-    detail: 'An account has at most 10 organisations.',
-    causes: ['The account behind the key owns ten organisations. One that was deleted counts for 31 days.'],
+    detail:
+      'An account can create at most 10 organisations; one that it gave away still counts, a deleted one for 31 days.',
+    causes: ['The account behind the key created ten organisations, or owns or shares the quotas of ten.'],
     fix: 'Use one of them: an organisation has two environments and up to 50 keys in each. The operator can make more with `purser admin create-organisation`.',
   },
   'sign-up-closed': {

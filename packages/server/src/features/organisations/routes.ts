@@ -19,7 +19,7 @@ const organisation: readonly Operation<Deps>[] = [
     path: '/organisations',
     summary: 'Create an organisation, with one test key that only this response shows.',
     description:
-      'The account of the caller becomes its owner, and it is on the hobby plan. An account owns at most 10 organisations.',
+      'The account of the caller becomes its owner, and it is on the hobby plan. An account can create at most 10 organisations; one that it gave away still counts, a deleted one for 31 days.',
     input: schema.NewOrganisation,
     output: schema.CreatedOrganisation,
     status: 201,

@@ -57,7 +57,7 @@ export const NewApiKey = z.strictObject({
 })
 export type NewApiKey = z.input<typeof NewApiKey>
 
-/** The form of `NewApiKey` for paths with `{orgId}`, of which the document defines these fields alone. */
+/** `NewApiKey` for paths with `{orgId}`, with fewer members. */
 export const NewApiKeyInPath = NewApiKey.pick({ id: true, name: true, key: true, createdAt: true })
 
 export const CreatedOrganisation = Organisation.extend({

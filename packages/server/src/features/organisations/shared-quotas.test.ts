@@ -147,7 +147,7 @@ test('a recount leaves the shared figure as it is', async () => {
   expect(body.activeVaults).toMatchObject({ used: 2, limit: 3 })
 })
 
-test('S4: event streams of the hobby organisations of one account take the places of one, and those of others are free', async () => {
+test('event streams of the hobby organisations of one account take the places of one, and those of others are free', async () => {
   const first = await world.organisation('hobby')
   const [second, stranger] = [await another(first), await world.organisation('hobby')]
   const vaults = await Promise.all([first, second, stranger].map(async (org) => String((await vaultIn(org)).body.id)))

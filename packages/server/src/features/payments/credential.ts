@@ -28,7 +28,7 @@ export function refused(
   return fail('payment-verification-failed', { reason, ...members })
 }
 
-/** Whether the credential is a stub of the test environment (Authentication, point 2 of the service document). */
+/** Whether the credential is a stub payment of the test environment. */
 export function isStub(credential: string): boolean {
   return /^stub_payment_[\x21-\x7e]{1,200}$/.test(credential)
 }

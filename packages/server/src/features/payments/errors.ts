@@ -79,11 +79,11 @@ export const fail = defineErrors({
   'payment-voided': {
     status: 409,
     title: 'Payment Voided',
-    detail: 'Nobody requested settlement in time, or the authorization expired first; no money moved.',
+    detail: 'The payment was released, was not settled in time, or was evicted for another payment; no money moved.',
     causes: [
       'Nobody called settle before the authorization’s `validBefore`, or within an hour after verify (`VERIFIED_SECONDS_MAX`).',
       'A settlement did not get into a block in time, for example during high gas prices.',
-      'It was released, or it was open for two minutes and another payment needed its part of the month’s quota or its gas.',
+      'It was released, or it was open for two minutes and another payment needed its quota or its gas budget.',
     ],
     fix: 'No money moved. The payer pays a fresh 402. Call `POST /payments/settle` right after the handler has run; let the challenge’s `maxTimeoutSeconds` cover the time that the handler takes.',
   },

@@ -23,7 +23,7 @@ import { findFingerprint } from './record-store.ts'
 import type { VerifyRequest } from './schema.ts'
 import type { NewPayment, SettlementOf, StoredAuthorization, StoredSettlement } from './store.ts'
 
-/** Returns the one key for an EIP-3009 authorization, whatever the protocol or the entry point (decisions.md, section 3). */
+/** Returns the one key for an EIP-3009 authorization, whatever the protocol or the entry point. */
 export function claimKeyOf(
   network: Network,
   token: Pick<TokenInfo, 'address'>,

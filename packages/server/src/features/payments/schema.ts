@@ -221,7 +221,7 @@ export const Settlement = z.strictObject({
 })
 export const Settling = z.strictObject({
   status: z.literal('settling').describe('The outcome is not known yet: call `payments.settle` again.'),
-  txHash: z.string().nullable().describe('The transaction; null before it was sent.'),
+  txHash: z.string().nullable().describe('The transaction once a block contains it; null before.'),
 })
 
 export const paymentStatuses = ['verified', 'settling', 'settled', 'settlement_failed', 'voided'] as const
@@ -231,7 +231,7 @@ export const Payment = z.strictObject({
   status: z
     .enum(paymentStatuses)
     .describe(
-      '`verified`: the credential is valid and the money has not moved. `settling`: a transaction is under way. `settled`: the money has moved. `settlement_failed`: it will not move. `voided`: nobody settled it in time, or it was released.',
+      '`verified`: the credential is valid and the money has not moved. `settling`: a transaction is under way. `settled`: the money has moved. `settlement_failed`: the money did not move. `voided`: it was released, not settled in time, or evicted for another payment. If the signature is used after all while it is valid, both become `settled`.',
     ),
   protocol: z.enum(['x402', 'mpp']).describe('The protocol of the payment.'),
   amount: z.string().describe('Amount in whole tokens.'),

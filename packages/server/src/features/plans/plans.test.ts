@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 
-test('the plans grant what the document and decisions.md say', () => {
+test('each plan grants its limits', () => {
   const { hobby, pro, enterprise } = plans
   expect(hobby).toMatchObject({ paymentsPerMonth: 100, byoWallets: 1, managedWallets: 1, webhooks: 1 })
   expect(hobby).toMatchObject({ activeVaults: 3, persistedVaults: 1, storageBytes: 524_288_000 })

@@ -174,7 +174,7 @@ export const gasErrors = {
 export const planErrors = fail.table
 
 /**
- * Returns the document's limit error: a problem record with `limit`, `current` and `upgradeUrl`; its detail contains the figures
+ * Returns the plan's limit error: a problem record with `limit`, `current` and `upgradeUrl`; its detail contains the figures
  * too.
  */
 export function limitError(

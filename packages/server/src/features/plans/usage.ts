@@ -154,7 +154,7 @@ function reachedBy(used: number, limit: number): readonly number[] {
 }
 
 /**
- * Counts what a transaction creates of a kind, one by default, or refuses all of it with the document's limit error. The counter stays
+ * Counts what a transaction creates of a kind, one by default, or refuses all of it with the plan's limit error. The counter stays
  * locked until that transaction ends, so that parallel requests together never exceed the limit.
  */
 export async function countOrRefuse(

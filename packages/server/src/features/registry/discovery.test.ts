@@ -160,7 +160,7 @@ test('making a route public is in the audit log', async () => {
   expect(list[0]).toMatchObject({ action: 'registry.routes.update', target: id, details: { isPublic: true } })
 })
 
-test('S6: routes with many long parameters leave a page of discovery small, with their first parameters', async () => {
+test('routes with many long parameters leave a page of discovery small, with their first parameters', async () => {
   const org = await world.organisation()
   const reader = await world.organisation()
   const params = Array.from({ length: 64 }, (_, place) => ({

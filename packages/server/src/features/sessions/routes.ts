@@ -46,7 +46,7 @@ export const sessionOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/sessions/{sessionId}',
     summary: 'Get one session.',
-    description: '`isExpired` shows whether its payer has to pay again.',
+    description: '`isExpired`: it grants no access any more.',
     params: SessionParams,
     output: Session,
     errors: fail.table,
@@ -58,7 +58,7 @@ export const sessionOperations: readonly Operation<Deps>[] = [
     whileSuspended: true,
     method: 'POST',
     path: '/sessions/verify',
-    summary: 'Whether a session’s token opens a route.',
+    summary: 'Check whether a session token grants access to a route.',
     description:
       'The middlewares of the SDK call it before they serve a route. If the token is not valid for the host and the wallet, it is 402 `session-not-found`: request a payment.',
     input: VerifySession,

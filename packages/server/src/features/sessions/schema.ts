@@ -16,12 +16,15 @@ export const NewSession = z.strictObject({
 })
 export type NewSession = z.output<typeof NewSession>
 
-/** A payment session as the document defines it. `isExpired` is true from `expiresAt` on. */
+/** A payment session. */
 export const Session = z.strictObject({
   sessionId: id('sess'),
   vaultId: id('vlt'),
   expiresAt: Instant.describe('When the session expires.'),
-  isExpired: z.boolean().describe('Whether the session has expired: true from `expiresAt` on.'),
+  isExpired: z.boolean().meta({
+    description:
+      'Whether the session grants no access any more: it expired or was revoked, its payment failed, or was refunded in full.',
+  }),
 })
 export type Session = z.input<typeof Session>
 

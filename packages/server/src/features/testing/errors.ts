@@ -38,7 +38,7 @@ export const fail = defineErrors({
   'token-not-supported': {
     status: 422,
     title: 'Token Not Supported',
-    detail: 'The service does not know this token on the wallet’s network.',
+    detail: 'The token is not known on that chain, or the operation does not take it.',
     causes: ['`token` is not the symbol of a token on the network of the wallet to fund.'],
     fix: 'Send a symbol that `GET /wallet-infra/chains/{chain}/tokens` lists, or that of the chain’s coin (`ETH`; Tempo has none).',
   },

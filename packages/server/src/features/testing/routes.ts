@@ -38,7 +38,7 @@ export const testOperations: readonly Operation<Deps>[] = [
     needs: { role: 'member', scope: 'payments' },
     method: 'POST',
     path: '/test/payments',
-    summary: 'Pay a wallet of the test environment real test money from the faucet.',
+    summary: 'Create a payment to a test wallet, paid by the faucet.',
     description: [
       'The faucet signs an x402 authorization for the wallet’s own challenge; the payment is verified, recorded and settled on the test network',
       'like every other. The response does not wait for its settlement. 403 for live keys, and without a faucet.',

@@ -64,7 +64,7 @@ export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[
   )
   await endReservations(
     tx,
-    open.map((row) => ({ subjectId: row.id, isBack: isBack(row) })),
+    open.map((row) => ({ subjectId: row.id, isBack: isInWallet(row) })),
   )
   const settled = ended.filter(({ partner, isRevokeDue }) => partner !== null && !isRevokeDue).map((row) => row.id)
   if (settled.length > 0) {
@@ -72,7 +72,7 @@ export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[
     await endAllowances(tx, settled)
   }
   const all = [...ended, ...endedBefore].toSorted(byId)
-  for (const row of all) if (isBack(row)) await releasePolicy(tx, row, row.id, now)
+  for (const row of all) if (isInWallet(row)) await releasePolicy(tx, row, row.id, now)
   await publishOutcomes(ctx, tx, all.filter(isToBeReported))
   // A withdrawal has its own audit records for its transfer.
   for (const row of ended) if (row.purpose !== 'withdrawal') appendAudit({ ...ctx, tenant: row }, tx, recordOf(row))
@@ -90,10 +90,10 @@ function recordOf(transfer: TransferRow): AuditEntry {
 }
 
 /**
- * Whether the money stayed in the wallet. Money that a token, Tempo's guard or a partner took and did not deliver has left it, and still
- * counts.
+ * Whether a failed transfer's money is in the wallet: it never left, or is back. Money that a token, Tempo's guard or a partner took and did not
+ * deliver has left it, and still counts.
  */
-export function isBack({ status, reason }: Pick<TransferRow, 'status' | 'reason'>): boolean {
+export function isInWallet({ status, reason }: Pick<TransferRow, 'status' | 'reason'>): boolean {
   return status === 'failed' && reason !== 'not-received'
 }
 

@@ -13,7 +13,7 @@ export const fail = defineErrors({
   'wallet-not-found': {
     status: 422,
     title: 'Wallet Not Found',
-    detail: 'No such managed wallet or child address.',
+    detail: 'No such wallet.',
     causes: [
       'This organisation has no managed wallet or child address with this `fromWalletId` in this environment.',
       'It is a wallet of your own (`byw_…`): the service has no key for it and cannot send from it.',
@@ -30,7 +30,7 @@ export const fail = defineErrors({
   'token-not-supported': {
     status: 422,
     title: 'Token Not Supported',
-    detail: 'The service does not know this token on that chain; errors lists those that it knows.',
+    detail: 'The token is not known on that chain, or the operation does not take it.',
     causes: ['`fromToken` or `toToken` is not the symbol of a token on its chain; `errors` lists those that are.'],
     fix: 'Send a symbol from `GET /wallet-infra/chains/{chain}/tokens`. Symbols are upper and lower case as listed (`USDC`, `pathUSD`).',
   },

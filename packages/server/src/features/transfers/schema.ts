@@ -73,7 +73,9 @@ export const Transfer = z.strictObject({
   toAddress: z.string().describe('Address of the recipient.'),
   txHash: z.string().nullable().meta({ description: 'Null until the transaction is signed.' }),
   ...moved,
-  status: TransferStatus.describe('`confirmed` has arrived; `failed` moved nothing, or the money is back.'),
+  status: TransferStatus.describe(
+    '`confirmed`: it has arrived. `failed`: the money is in the wallet, except with the reason `not-received`.',
+  ),
   reason: z.string().nullable().meta({ description: 'Why it failed.' }),
   receivedToken: z.string().nullable().meta({
     description: 'The token that a partner delivered if it is not toToken: its symbol, or its address.',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { type EventId, id } from '../../platform/ids.ts'
-import { isBack } from './ending.ts'
+import { isInWallet } from './ending.ts'
 import { columns, type TransferId, TransferRow } from './store.ts'
 
 /** Marks a transfer of which it is unknown whether its money moved. None of its reservations is released. */
@@ -91,8 +91,8 @@ export async function lockUnknown(tx: Tx, transferId: TransferId): Promise<Doubt
 export interface TransferOutcome {
   /** Whether the money arrived. */
   readonly isDelivered: boolean
-  /** Whether the money is back in the wallet. If neither is set, the money left and did not arrive. */
-  readonly isBack: boolean
+  /** Whether the money is in the wallet: it never left, or is back. If neither is set, the money left and did not arrive. */
+  readonly isInWallet: boolean
   readonly txHash: string | null
 }
 
@@ -114,7 +114,10 @@ export async function listTransferEnds(
     select id, status, reason, tx_hash from transfers where id = any(${transferIds}::text[]) and ended_at is not null`,
   )
   return new Map(
-    rows.map((row) => [row.id, { isDelivered: row.status === 'confirmed', isBack: isBack(row), txHash: row.txHash }]),
+    rows.map((row) => [
+      row.id,
+      { isDelivered: row.status === 'confirmed', isInWallet: isInWallet(row), txHash: row.txHash },
+    ]),
   )
 }
 

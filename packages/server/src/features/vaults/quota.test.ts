@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage.world.stop())
 
-/** A limit error has the seven fields of the document and the request’s id. */
+/** A limit error has the seven fields of a plan's limit error and the request's id. */
 function expectLimit(response: Answer, status: number, code: string, limit: number, current: number): void {
   expect(response.status).toBe(status)
   expect(response.body).toEqual({

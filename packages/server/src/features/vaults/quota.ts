@@ -37,7 +37,7 @@ export interface Taken {
 }
 
 /**
- * Counts more of a kind in the transaction that creates it, or refuses with the document's limit error. Vaults whose payments have no settlement
+ * Counts more of a kind in the transaction that creates it, or refuses with the plan's limit error. Vaults whose payments have no settlement
  * request are in the counter but block no others, because they cost the payer nothing. Contents of expired vaults are in the counter until they are
  * swept and are subtracted before anything is refused; the figure is exact, because the sweep of expired vaults takes the same counter lock. No vault
  * row is locked under the counter, because that could deadlock.

@@ -45,7 +45,9 @@ function hasFiniteNumbers(value: unknown): boolean {
 
 export const NewVault = z.strictObject({
   description: text(2_000).optional().describe('A description of your own.'),
-  ttl: Ttl.optional().describe('Time to live, such as `30m`, `24h` or `7d`. The plan has a default and a maximum.'),
+  ttl: Ttl.optional().describe(
+    'Time to live, such as `30m`, `24h` or `7d`; a vault’s own `ttl` is the instant of its end. The plan has a default and a maximum.',
+  ),
   metadata: Metadata.optional(),
 })
 export type NewVault = z.output<typeof NewVault>
@@ -61,7 +63,7 @@ const vaultStatuses = ['active', 'sealed', 'persisted'] as const
 export const VaultStatus = z.enum(vaultStatuses)
 export type VaultStatus = z.output<typeof VaultStatus>
 
-/** A vault as the document defines it. `ttl` is the instant at which it expires; null once it is persisted. */
+/** A vault. `ttl` is the instant at which it expires; null once it is persisted. */
 export const Vault = z.strictObject({
   id: id('vlt'),
   organisationId: id('org'),
@@ -74,7 +76,9 @@ export const Vault = z.strictObject({
   sessionId: id('sess')
     .nullable()
     .meta({ description: 'The session that created it; null if it was created without one.' }),
-  ttl: Instant.nullable().describe('When the vault expires and is deleted; null once it is persisted.'),
+  ttl: Instant.nullable().describe(
+    'The instant at which the vault expires and is deleted (requests have a duration); null once it is persisted.',
+  ),
   summary: z.string().nullable().describe('Summary of the seal; null until it is sealed or if none was given.'),
   sealedAt: Instant.nullable().describe('When the vault was sealed; null until then.'),
   persistedAt: Instant.nullable().describe('When the vault was persisted; null until then.'),

@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage.world.stop())
 
-test('a new vault is the document’s record, with the plan’s default as its end', async () => {
+test('a new vault has the fields of the API, with the plan’s default as its end', async () => {
   const org = await stage.world.organisation('hobby')
   const order = { description: 'A report', metadata: { job: [1, { deep: null }] } }
   const { status, body } = await stage.call(org, 'POST', '/vaults', order)

@@ -32,7 +32,7 @@ function register(org: Org, changes: Record<string, unknown> = {}, key = org.tes
   return world.call(key, 'POST', path, { address: anAddress(), chain: 'base', supportedTokens: ['USDC'], ...changes })
 }
 
-test('registering returns the document’s record, pending screening, under the chain name of the request', async () => {
+test('registering returns a record with the fields of the API, pending screening, under the chain name of the request', async () => {
   const org = await world.organisation()
   const address = anAddress()
   const made = await register(org, { address, name: 'Till', metadata: { shop: 7, tags: ['a'] } })
@@ -182,7 +182,7 @@ test('twenty parallel registrations at a quota of five are exactly five wallets'
   expect(usage.body.byoWallets).toMatchObject({ used: 5, limit: 5 })
 })
 
-test('over the plan the response is the document’s limit error, and deleting a wallet frees its place', async () => {
+test('over the plan the response is the plan’s limit error, and deleting a wallet frees its quota', async () => {
   const org = await world.organisation('hobby')
   const first = await register(org)
   const refused = await register(org)

@@ -72,7 +72,7 @@ export const fail = defineErrors({
   'token-not-supported': {
     status: 422,
     title: 'Token Not Supported',
-    detail: 'supportedTokens contains a token that the service does not know on this chain.',
+    detail: 'The token is not known on that chain, or the operation does not take it.',
     causes: [
       '`supportedTokens` names a symbol that the service does not know on `chain`; symbols are spelled as in `GET /wallet-infra/chains/{chain}/tokens`, and differ between networks.',
     ],
@@ -94,7 +94,7 @@ export const failNamed = defineErrors({
   'wallet-flagged': {
     status: 422,
     title: 'Wallet Flagged',
-    detail: 'Screening flagged the address of this wallet; it can take no payment. Use another wallet.',
+    detail: 'Screening flagged the address of this wallet; it cannot receive payments. Use another wallet.',
     causes: [
       'Screening found the wallet’s address on a sanctions list, so `amlStatus` is `flagged` and `isActive` false.',
     ],

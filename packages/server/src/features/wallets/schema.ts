@@ -24,7 +24,7 @@ const amlStatuses = ['pending', 'clear', 'flagged'] as const
 export const AmlStatus = z.enum(amlStatuses)
 
 /**
- * A wallet of the customer, as in the document, with its metadata. `isActive` is false exactly while the address is flagged; `chain` is the
+ * A wallet whose key the customer keeps. `isActive` is false exactly while the address is flagged; `chain` is the
  * name that the caller sent.
  */
 export const ByoWallet = z.strictObject({

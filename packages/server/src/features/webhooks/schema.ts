@@ -40,13 +40,13 @@ const Subscriptions = z
 const WebhookUrl = text(2_048, 1).meta({ example: 'https://example.com/webhooks' })
 
 export const NewWebhook = z.strictObject({
-  url: WebhookUrl.describe('HTTPS address that receives the events; it must be public.'),
+  url: WebhookUrl.describe('HTTPS URL that receives the events; it must be public.'),
   events: Subscriptions.describe('Event types to receive; `*` for all, also later ones.'),
 })
 export type NewWebhook = z.output<typeof NewWebhook>
 
 export const WebhookChange = z.strictObject({
-  url: WebhookUrl.optional().describe('New address.'),
+  url: WebhookUrl.optional().describe('New URL.'),
   events: Subscriptions.optional().describe('Replaces the subscribed event types.'),
   isActive: z
     .boolean()
@@ -55,14 +55,16 @@ export const WebhookChange = z.strictObject({
 })
 export type WebhookChange = z.output<typeof WebhookChange>
 
-/** A webhook as the document defines it, without its secret. `isActive` is false once its owner or the service turned it off. */
+/** A webhook without its secret. `isActive` is false once its owner or the service turned it off. */
 export const Webhook = z.strictObject({
   id: id('wh'),
-  url: z.string().describe('Address that receives the events.'),
+  url: z.string().describe('URL that receives the events.'),
   events: z.array(z.string()).describe('Event types that it receives; `*` for all.'),
   isActive: z
     .boolean()
-    .describe('Whether events are delivered. False if you disabled it, or if it failed for five days.'),
+    .describe(
+      'Whether events are delivered. False if you disabled it, its URL responded 410, or it accepted nothing for five days.',
+    ),
   createdAt: CreatedAt,
 })
 export type Webhook = z.input<typeof Webhook>
@@ -71,7 +73,7 @@ export type Webhook = z.input<typeof Webhook>
 export const WebhookWithSecret = Webhook.extend({
   secret: z
     .string()
-    .meta({ description: 'The secret that signs the deliveries: `whsec_` and more. It is shown this once.' }),
+    .meta({ description: 'The secret that signs the deliveries; it begins with `whsec_` and is shown only here.' }),
 })
 export type WebhookWithSecret = z.input<typeof WebhookWithSecret>
 

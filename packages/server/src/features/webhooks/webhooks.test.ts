@@ -37,7 +37,7 @@ async function countOf(statement: ReturnType<typeof sql>): Promise<number> {
   return Number((await world.database.db.one(z.object({ count: z.bigint() }), statement)).count)
 }
 
-test('a webhook is the document’s record, and its secret is shown once, at creation', async () => {
+test('a webhook has the fields of the API, and its secret is shown once, at creation', async () => {
   const made = await create({ url, events: ['payment.received', 'vault.sealed'] })
   expect(made.status).toBe(201)
   const { secret, ...record } = made.body

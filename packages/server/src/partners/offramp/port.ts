@@ -138,7 +138,7 @@ export type RequestedPayout = Omit<NewPayout, 'customerId' | 'requestedAt' | 're
   readonly customerId: string | undefined
 }
 
-/** The document's states of a withdrawal. */
+/** The public states of a withdrawal. */
 export type PayoutState = 'pending_conversion' | 'conversion_complete' | 'completed' | 'failed'
 
 export interface Payout {

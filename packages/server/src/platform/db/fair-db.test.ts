@@ -4,7 +4,7 @@ import type { Db, Tx } from './db.ts'
 import { sql } from './db.ts'
 import { createFairDb } from './fair-db.ts'
 
-/** Audit row S2: one tenant's requests that wait for its own lock took every connection of the pool. */
+/** One tenant's requests that wait for its own lock took every connection of the pool. */
 
 const One = z.number()
 
@@ -52,7 +52,7 @@ class ToyPool implements Db {
 
 const select = sql`select 1`
 
-test('S2: transactions of one tenant that wait leave connections for every other tenant', async () => {
+test('transactions of one tenant that wait leave connections for every other tenant', async () => {
   const pool = new ToyPool(16)
   const fair = createFairDb(16)
   const gate = Promise.withResolvers<void>()
@@ -63,7 +63,7 @@ test('S2: transactions of one tenant that wait leave connections for every other
   await Promise.all(waiting)
 })
 
-test('S2: several tenants that take all they get still leave a connection for the next, and the service its own', async () => {
+test('several tenants that take all they get still leave a connection for the next, and the service its own', async () => {
   const pool = new ToyPool(16)
   const fair = createFairDb(16)
   const gate = Promise.withResolvers<void>()

@@ -9,7 +9,7 @@ test.each([
   expect(parseAddress(url)).toEqual({ urls: [url], need: 'any' })
 })
 
-test('several hosts are tried in order, and one that takes writes is needed (O13)', () => {
+test('several hosts are tried in order, and one that takes writes is needed', () => {
   expect(parseAddress('postgres://u:p%2Cw@db-1:5433,db-2,[::1]:5435/purser?sslmode=require')).toEqual({
     urls: [
       'postgres://u:p%2Cw@db-1:5433/purser?sslmode=require',

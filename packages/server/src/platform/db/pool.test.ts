@@ -45,11 +45,11 @@ async function failure(work: Promise<unknown>): Promise<{ error: unknown; ms: nu
   return { error, ms: performance.now() - begun }
 }
 
-test('by default the loss of a server is noticed within five seconds (O3)', () => {
+test('by default the loss of a server is noticed within five seconds', () => {
   expect(noticedMsMax).toBeLessThan(5_000)
 })
 
-test('a frozen network fails a statement, a transaction and a new connection soon after the limit of silence (O3)', async () => {
+test('a frozen network fails a statement, a transaction and a new connection soon after the limit of silence', async () => {
   const proxy = await aProxy()
   const db = open(proxy.url, hurried)
   await readOne(db)
@@ -71,7 +71,7 @@ test('a frozen network fails a statement, a transaction and a new connection soo
   expect(await readOne(db)).toEqual({ one: 1 })
 })
 
-test('one connection that is lost silently closes the idle ones with it, and the next statement works (O3)', async () => {
+test('one connection that is lost silently closes the idle ones with it, and the next statement works', async () => {
   const proxy = await aProxy()
   const db = open(proxy.url, hurried)
   await Promise.all(Array.from({ length: 4 }, () => db.many(z.object({}), sql`select pg_sleep(0.2)`)))
@@ -106,7 +106,7 @@ test('closing does not wait for a frozen network', async () => {
   expect([error, ms < 5_000]).toEqual([undefined, true])
 })
 
-test('of several hosts the first that takes writes is used, and kept (O13)', async () => {
+test('of several hosts the first that takes writes is used, and kept', async () => {
   const [dead, alive] = [await aProxy(), await aProxy()]
   await dead.stop()
   const hostOf = (proxy: DatabaseProxy) => new URL(proxy.url).host
@@ -127,7 +127,7 @@ test('a host that freezes is left for the next one', async () => {
   expect(await readOne(db)).toEqual({ one: 1 })
 })
 
-test('a server without writes is refused where writes are needed, and else its refusals mean that it is unavailable (O12)', async () => {
+test('a server without writes is refused where writes are needed, and else its refusals mean that it is unavailable', async () => {
   const url = `${database.url}&options=${encodeURIComponent('-c default_transaction_read_only=on')}`
   const any = open(url)
   expect(await readOne(any)).toEqual({ one: 1 })

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { aToyServer, beginToys, endToys, toys } from '../../../test/toy-server.ts'
 import { Metadata } from '../wire.ts'
 
-/** Audit rows S1, S3, S6, S7, S8: what a caller may cost before and after its key is known. */
+/** What a caller may cost before and after its key is known. */
 
 const large = 'x'.repeat(1_000_000)
 
@@ -33,7 +33,7 @@ async function firstResponse(port: number, bytes: string): Promise<string> {
   return response
 }
 
-test('S1: a request without a valid key is refused before its body has arrived', async () => {
+test('a request without a valid key is refused before its body has arrived', async () => {
   const { port } = await aToyServer()
   const head =
     'POST /toys HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n{"name":"'
@@ -41,7 +41,7 @@ test('S1: a request without a valid key is refused before its body has arrived',
   expect(await firstResponse(port, head.replace('/toys', '/nowhere'))).toMatch(/^HTTP\/1\.1 404 /)
 })
 
-test('S1: the bodies of one organisation in flight leave memory for those of another, and are released', async () => {
+test('the bodies of one organisation in flight leave memory for those of another, and are released', async () => {
   const { base } = await aToyServer({ limits: { bodiesBytesMax: 4_000_000 } })
   const slow = [1, 2].map(() => make(base, 'Bearer org1 key1', { name: 'slow' }))
   const statuses = async (authorization: string, count: number) => {
@@ -66,7 +66,7 @@ async function beginBody(port: number, head: readonly string[], bytes: number): 
 }
 
 test.each([1_000_000, 32_768])(
-  'S1: bodies of %d bytes from addresses without a key leave memory to callers with one, and to other addresses',
+  'bodies of %d bytes from addresses without a key leave memory to callers with one, and to other addresses',
   async (bytes) => {
     const { port, base } = await aToyServer({ limits: { bodiesBytesMax: 4_194_304 }, trustProxy: 1 })
     const sockets: net.Socket[] = []
@@ -85,7 +85,7 @@ test.each([1_000_000, 32_768])(
   },
 )
 
-test('S1: however large the bodies of several organisations are, others can make ordinary requests', async () => {
+test('however large the bodies of several organisations are, others can make ordinary requests', async () => {
   const { port, base } = await aToyServer({ limits: { bodiesBytesMax: 4_194_304 } })
   const sockets: net.Socket[] = []
   for (let org = 1; org <= 8; org++)
@@ -97,7 +97,7 @@ test('S1: however large the bodies of several organisations are, others can make
   for (const socket of sockets) socket.destroy()
 })
 
-test('S3: the keys of one organisation share its limit, and another organisation keeps its own', async () => {
+test('the keys of one organisation share its limit, and another organisation keeps its own', async () => {
   const { base } = await aToyServer({ organisationLimit: { perSecond: 1, burst: 3 } })
   const statuses = []
   for (const caller of ['1 key1', '1 key2', '1 key3', '1 key4', '2 key1'])
@@ -105,7 +105,7 @@ test('S3: the keys of one organisation share its limit, and another organisation
   expect(statuses).toEqual([200, 200, 200, 429, 200])
 })
 
-test('S6: a request takes as much from the limit as it costs', async () => {
+test('a request takes as much from the limit as it costs', async () => {
   const { base } = await aToyServer({ organisationLimit: { perSecond: 1, burst: 10 } })
   expect((await make(base, 'Bearer org1 key1', { name: 'a', count: 8 })).status).toBe(200)
   const refused = await make(base, 'Bearer org1 key1', { name: 'a', count: 8 })
@@ -113,7 +113,7 @@ test('S6: a request takes as much from the limit as it costs', async () => {
   expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
 })
 
-test('S7: an address that a caller writes itself does not replace the one that the proxy adds', async () => {
+test('an address that a caller writes itself does not replace the one that the proxy adds', async () => {
   const { base } = await aToyServer({ trustProxy: 1, addressLimit: { perSecond: 1, burst: 3 } })
   const statuses = []
   for (let count = 0; count < 5; count++) {
@@ -125,7 +125,7 @@ test('S7: an address that a caller writes itself does not replace the one that t
   expect(other.status).toBe(200)
 })
 
-test('S8: beyond the limit of an address guessed keys are not toys.looked up, and known ones still are', async () => {
+test('beyond the limit of an address guessed keys are not toys.looked up, and known ones still are', async () => {
   const { base } = await aToyServer({ addressLimit: { perSecond: 1, burst: 4 } })
   expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
   const statuses = []
@@ -136,7 +136,7 @@ test('S8: beyond the limit of an address guessed keys are not toys.looked up, an
   expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
 })
 
-test('S1: connections of one address that only wait are bounded, and those of a caller with a key are not counted', async () => {
+test('connections of one address that only wait are bounded, and those of a caller with a key are not counted', async () => {
   const { port, base } = await aToyServer({ limits: { connectionsPerAddressMax: 2 } })
   const head = 'GET /toys/none HTTP/1.1\r\nhost: x\r\n'
   expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
@@ -169,7 +169,7 @@ test('the connections of one tenant leave places for another, whose requests are
   for (const socket of sockets) socket.destroy()
 })
 
-test('S1: a connection that never completes its header fields is closed with a 408', async () => {
+test('a connection that never completes its header fields is closed with a 408', async () => {
   const { port } = await aToyServer({ limits: { headersMsMax: 100 } })
   expect(await firstResponse(port, 'GET /page HTTP/1.1\r\nhost:')).toMatch(/^HTTP\/1\.1 408 /)
 })
@@ -197,20 +197,20 @@ async function pagesOf(base: string, path: string): Promise<string[][]> {
   return next === undefined ? [page] : [page, ...(await pagesOf(base, next))]
 }
 
-test('S6: metadata has at most fifty members', () => {
+test('metadata has at most fifty members', () => {
   const metadata = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, place) => [`key${place}`, 1]))
   expect([Metadata.safeParse(metadata(50)).success, Metadata.safeParse(metadata(51)).success]).toEqual([true, false])
 })
 
-test('S6: a page of large items ends at a mebibyte, and the pages together have each item once', async () => {
+test('a page of large items ends at a mebibyte, and the pages together have each item once', async () => {
   const { base } = await aToyServer()
   const pages = await pagesOf(base, '/toys/each?limit=500')
   expect(pages.map(({ length }) => length)).toEqual([5, 5, 5, 5])
   expect(pages.flat().map((toy) => Number.parseInt(toy, 10))).toEqual(Array.from({ length: 20 }, (_, place) => place))
 })
 
-test('S6: a response costs a token for each 64 KiB that were read for it, and the next requests wait for them', async () => {
+test('a response costs a token for each 64 KiB that were read for it, and the next requests wait for them', async () => {
   const { base } = await aToyServer({ organisationLimit: { perSecond: 1, burst: 30 } })
   const authorization = 'Bearer org1 key1'
   const first = await fetch(`${base}/toys/each?limit=5`, { headers: { authorization } })
@@ -224,7 +224,7 @@ test('S6: a response costs a token for each 64 KiB that were read for it, and th
   expect((await make(base, 'Bearer org2 key1', { name: 'a' })).status).toBe(200)
 })
 
-test('S6: what a guest owes keeps no other caller of its address waiting', async () => {
+test('what a guest owes keeps no other caller of its address waiting', async () => {
   const { base } = await aToyServer({ addressLimit: { perSecond: 1, burst: 60 } })
   const shown = async (ticket: string) => {
     const response = await fetch(`${base}/toys/shown?ticket=${ticket}`)

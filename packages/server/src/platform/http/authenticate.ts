@@ -20,7 +20,7 @@ export interface Identity {
 /** Looks a key up by the SHA-256 of its text; undefined if there is none, it is revoked or it has expired. */
 export type FindKey = (keyHash: Uint8Array) => Promise<Identity | undefined>
 
-/** A 401 whose detail begins with the document's sentence, whatever the reason. */
+/** A 401 whose detail begins with the same sentence for every reason. */
 export function unauthorized(reason: string): Error {
   return failPlatform('unauthorized', { detail: `API key is invalid or missing: ${reason}.` })
 }

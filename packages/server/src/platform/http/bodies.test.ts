@@ -35,14 +35,14 @@ async function sendBytes(port: number, path: string, count: number): Promise<str
   return received
 }
 
-test('S1: a body in thousands of chunks of one byte is refused, with its reason, and its connection is closed', async () => {
+test('a body in thousands of chunks of one byte is refused, with its reason, and its connection is closed', async () => {
   const { port } = await aToyServer()
   const received = await sendBytes(port, '/toys', 100_000)
   expect(received).toMatch(/^HTTP\/1\.1 400 /)
   expect(received).toContain('in larger chunks')
 })
 
-test('S1: bodies in tiny chunks take little memory, also before their callers are known', async () => {
+test('bodies in tiny chunks take little memory, also before their callers are known', async () => {
   const { port } = await aToyServer()
   const before = usedBytes()
   const sockets = Array.from({ length: 16 }, () => net.connect(port, '127.0.0.1').on('error', () => undefined))

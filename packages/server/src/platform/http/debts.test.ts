@@ -6,7 +6,7 @@ import { failPlatform, Problem } from '../errors.ts'
 import { createAdmission } from './admission.ts'
 import { createResponseLimits } from './response-size.ts'
 
-/** Audit row S6: what callers owe for work that cost more than they had. */
+/** What callers owe for work that cost more than they had. */
 
 const now = new Date(0)
 const clock = { now: () => now }
@@ -26,7 +26,7 @@ function waitOf(count: () => void): unknown {
   }
 }
 
-test('S6: a key owes what it took, and not its burst, up to what ten minutes refill', () => {
+test('a key owes what it took, and not its burst, up to what ten minutes refill', () => {
   const admit = admission()
   admit.owe(key, 62)
   expect(waitOf(() => admit.caller(key, reply))).toBe(53)
@@ -34,14 +34,14 @@ test('S6: a key owes what it took, and not its burst, up to what ten minutes ref
   expect(waitOf(() => admit.caller(key, reply))).toBe(601)
 })
 
-test('S6: what costs more than the burst needs half of it, and the rest is owed', () => {
+test('what costs more than the burst needs half of it, and the rest is owed', () => {
   const admit = admission()
   admit.caller(key, reply)
   expect(waitOf(() => admit.cost(key, 40, reply))).toBe(0)
   expect(waitOf(() => admit.caller(key, reply))).toBe(32)
 })
 
-test('S6: nothing needs more than half of the burst at once', () => {
+test('nothing needs more than half of the burst at once', () => {
   for (const cost of [6, 9, 10, 11]) {
     const admit = admission()
     for (let request = 0; request < 5; request += 1) admit.caller(key, reply)
@@ -53,14 +53,14 @@ test('S6: nothing needs more than half of the burst at once', () => {
 const organisationLimit = { perSecond: 2, burst: 20 }
 const addressLimit = { perSecond: 1_000, burst: 1_000 }
 
-test('S6: the reads of one key keep the other keys of its organisation waiting for seconds, and itself for minutes', () => {
+test('the reads of one key keep the other keys of its organisation waiting for seconds, and itself for minutes', () => {
   const admit = createAdmission({ keyLimit, addressLimit, organisationLimit }, clock)
   admit.owe(key, 10_000)
   expect(waitOf(() => admit.caller({ ...key, id: 'key_2' }, reply))).toBe(11)
   expect(waitOf(() => admit.caller({ ...key, shareOwner: 'org_2' }, reply))).toBe(601)
 })
 
-test('S6: a request that one of two limits refuses takes nothing from the other', () => {
+test('a request that one of two limits refuses takes nothing from the other', () => {
   const admit = createAdmission({ keyLimit, addressLimit, organisationLimit }, clock)
   const keyOf = (name: string) => ({ id: name, shareOwner: 'org_1' })
   expect(waitOf(() => admit.cost(keyOf('key_1'), 100, reply))).toBe(0)
@@ -69,7 +69,7 @@ test('S6: a request that one of two limits refuses takes nothing from the other'
   for (let time = 0; time < 3; time += 1) expect(waitOf(() => admit.cost(keyOf('key_1'), 100, reply))).toBe(95)
 })
 
-test('S6: expensive requests of guests share a limit of the owner, and take nothing from its keys or from small requests', () => {
+test('expensive requests of guests share a limit of the owner, and take nothing from its keys or from small requests', () => {
   const admit = createAdmission({ keyLimit, addressLimit: { perSecond: 1, burst: 10 }, organisationLimit }, clock)
   const guest = (id: string) => ({ id, shareOwner: 'org_1' })
   const small = (id: string, ip: string) => waitOf(() => admit.guest({ id, ip }, reply))
@@ -79,7 +79,7 @@ test('S6: expensive requests of guests share a limit of the owner, and take noth
   expect(waitOf(() => admit.caller(key, reply))).toBe(0)
 })
 
-test('S6: the guests of one vault keep those of another waiting for seconds, and themselves for minutes', () => {
+test('the guests of one vault keep those of another waiting for seconds, and themselves for minutes', () => {
   const admit = createAdmission({ keyLimit, addressLimit: { perSecond: 1, burst: 60 }, organisationLimit }, clock)
   const guest = (id: string) => ({ id, shareOwner: 'org_1' })
   admit.oweGuest(guest('vat_1'), 10_000)
@@ -87,7 +87,7 @@ test('S6: the guests of one vault keep those of another waiting for seconds, and
   expect(waitOf(() => admit.guest({ id: 'vat_1', ip: '203.0.113.1' }, reply))).toBe(600)
 })
 
-test('S6: what is made while it is sent is charged before its first piece', () => {
+test('what is made while it is sent is charged before its first piece', () => {
   const { ofOperations } = createResponseLimits(64 * 2 ** 20)
   const ctx = { ...toyDeps({} as unknown as Db), requestId: 'req_00000000000000000000000000' as never }
   let [owed, pieces] = [0, 0]

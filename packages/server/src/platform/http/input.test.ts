@@ -6,7 +6,7 @@ import { failPlatform, Problem } from '../errors.ts'
 import { operationFor } from '../operation.ts'
 import { readInput } from './input.ts'
 
-/** Audit row S6: what a caller sends costs it what reading it takes. */
+/** What a caller sends costs it what reading it takes. */
 
 const spec = {
   id: 'toys.create',
@@ -41,18 +41,18 @@ const members = (count: number): Record<string, number> =>
   Object.fromEntries(Array.from({ length: count }, (_, place) => [`k${place}`, 1]))
 const many = JSON.stringify({ name: 'x', data: members(90_000) })
 
-test('S6: a body of many members costs a token for each thousand values and names, and for each 64 KiB', () => {
+test('a body of many members costs a token for each thousand values and names, and for each 64 KiB', () => {
   expect(tokensOf(many)).toEqual({ tokens: 194, refused: undefined })
   const unknown = tokensOf(JSON.stringify({ name: 'x', ...members(90_000) }))
   expect([unknown.tokens, unknown.refused?.code]).toEqual([194, 'validation-error'])
 })
 
-test('S6: a body of at most 4 KiB costs nothing beyond its request, and a megabyte of text sixteen requests', () => {
+test('a body of at most 4 KiB costs nothing beyond its request, and a megabyte of text sixteen requests', () => {
   expect(tokensOf(JSON.stringify({ name: 'x', data: members(300) })).tokens).toBe(0)
   expect(tokensOf(JSON.stringify({ name: 'x'.repeat(1_000_000) })).tokens).toBe(15)
 })
 
-test('S6: a body a little above 4 KiB costs one request, and what a body costs is one charge', () => {
+test('a body a little above 4 KiB costs one request, and what a body costs is one charge', () => {
   expect(tokensOf(JSON.stringify({ name: 'x'.repeat(4_200) })).tokens).toBe(0)
   const charges: number[] = []
   const headers = { 'content-type': 'application/json' }
@@ -61,17 +61,17 @@ test('S6: a body a little above 4 KiB costs one request, and what a body costs i
   expect(charges).toHaveLength(1)
 })
 
-test('S6: a body whose caller lacks the tokens is not parsed', () => {
+test('a body whose caller lacks the tokens is not parsed', () => {
   const { tokens, refused } = tokensOf(`${many.slice(0, -1)},`, toys, 100)
   expect([tokens, refused?.code]).toEqual([0, 'rate-limit-exceeded'])
 })
 
-test('S6: an operation whose values cost more to check takes more tokens for them', () => {
+test('an operation whose values cost more to check takes more tokens for them', () => {
   const dear = operation({ ...spec, nodesPerToken: 100 })
   expect(tokensOf(many, dear).tokens).toBe(1_814)
 })
 
-test('S6: of ninety thousand faults a hundred are listed', () => {
+test('of ninety thousand faults a hundred are listed', () => {
   const { refused } = tokensOf(JSON.stringify({ name: 'x', ...members(90_000) }))
   expect(refused?.members.errors).toHaveLength(100)
 })
@@ -92,7 +92,7 @@ test.each(['{"name":"\\ud83d\\ude00"}', '{"name":"\\\\u0000"}', '{"name":"😀"}
   },
 )
 
-test('S6: faults of a hundred thousand values are not compared with the texts that cannot be stored', async () => {
+test('faults of a hundred thousand values are not compared with the texts that cannot be stored', async () => {
   const named = operation({
     ...spec,
     id: 'toys.name',

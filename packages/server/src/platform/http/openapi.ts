@@ -136,7 +136,7 @@ function answersOf(operation: Operation, schemas: ComponentSchemas, examples: Ex
   const isJson = operation.streamsOutput === undefined
   const status = operation.status ?? (operation.output === undefined && isJson ? 204 : 200)
   const usual = isJson
-    ? success(operation, schemas, operation.output)
+    ? success(operation, schemas, { status, output: operation.output })
     : streamed(operation, operation.streamsOutput ?? '*/*')
   const others = Object.entries(operation.otherOutputs ?? {}).map(
     ([other, schema]) => [other, otherResponse(operation, schemas, Number(other), schema)] as const,
@@ -159,16 +159,23 @@ function exemplified(response: Json, example: (mediaType: string) => Json): Json
 
 /** A response besides the usual one; that of a stream is bytes too, unless its status has no body. */
 function otherResponse(operation: Operation, schemas: ComponentSchemas, status: number, schema: z.ZodType): Json {
-  if (status === 304) return { ...success(operation, schemas, undefined), description: 'Not modified; no body.' }
-  if (status === 204) return success(operation, schemas, undefined)
-  if (operation.streamsOutput === undefined) return success(operation, schemas, schema)
+  const empty = success(operation, schemas, { status, output: undefined })
+  if (status === 304) return { ...empty, description: 'Not modified; no body.' }
+  if (status === 204) return empty
+  if (operation.streamsOutput === undefined) return success(operation, schemas, { status, output: schema })
   const response = streamed(operation, operation.streamsOutput)
   if (status !== 206) return response
   const headers = { ...Object(response.headers), ...headerRefs(['Content-Range']) }
   return { ...response, description: 'The requested part.', headers }
 }
 
-function success(operation: Operation, schemas: ComponentSchemas, output: z.ZodType | undefined): Json {
+const phrases: Readonly<Record<number, string>> = { 201: 'Created.', 202: 'Accepted.' }
+
+function success(
+  operation: Operation,
+  schemas: ComponentSchemas,
+  { status, output }: { readonly status: number; readonly output: z.ZodType | undefined },
+): Json {
   const headers = successHeaders(operation)
   if (output === undefined) return { description: 'Done; no body.', ...headers }
   const schema = schemas.of(output, 'output')
@@ -176,13 +183,13 @@ function success(operation: Operation, schemas: ComponentSchemas, output: z.ZodT
     'application/json': { schema: operation.list === true ? { type: 'array', items: schema } : schema },
     ...(operation.csvName === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
   }
-  return { description: 'OK.', ...headers, content }
+  return { description: phrases[status] ?? 'OK.', ...headers, content }
 }
 
 /** A response of bytes, not JSON. */
 function streamed(operation: Operation, mediaType: string): Json {
   const content = { [mediaType]: { schema: { type: 'string', format: 'binary' } } }
-  return { description: 'OK', ...successHeaders(operation), content }
+  return { description: 'OK.', ...successHeaders(operation), content }
 }
 
 /** Header fields of this operation's success responses, in addition to those that all responses of its method have. */

@@ -66,15 +66,15 @@ test('a database that is gone is noticed half a second after a good answer, and 
   expect(seen).toEqual([200, 503, 200])
 })
 
-test('readiness needs the key look-up that every request needs (O3)', async () => {
+test('readiness needs the key look-up that every request needs', async () => {
   expect(await readiness({ lookUpKey: async () => undefined })).toMatchObject({ status: 200 })
   expect(await readiness({ lookUpKey: () => Promise.reject(new Error('gone')) })).toMatchObject({ status: 503 })
 })
 
-test('readiness is refused if the key look-up does not end (O3)', async () => {
+test('readiness is refused if the key look-up does not end', async () => {
   expect(await readiness({ lookUpKey: () => new Promise(() => undefined) })).toMatchObject({ status: 503 })
 })
 
-test('a stopping process is not ready (O14)', async () => {
+test('a stopping process is not ready', async () => {
   expect(await readiness({ lookUpKey: async () => undefined }, true)).toMatchObject({ status: 503 })
 })

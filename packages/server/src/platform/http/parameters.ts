@@ -13,14 +13,15 @@ export interface Parameters {
 /** Collects the parameters of all operations. Two that are the same in name, place, schema and description are one component. */
 export function parametersOf(operations: readonly Operation[], schemas: ComponentSchemas): Parameters {
   const all = new Map(operations.map((operation) => [operation, writtenOut(operation, schemas)]))
-  const uses = Map.groupBy([...all.values()].flat(), (parameter) => JSON.stringify(parameter))
+  const each = [...all].flatMap(([operation, own]) => own.map((parameter) => ({ operation, parameter })))
+  const uses = Map.groupBy(each, ({ parameter }) => JSON.stringify(parameter))
   const components: Record<string, Parameter> = {}
   const names = new Map<string, string>()
-  for (const [text, [parameter, ...more]] of uses) {
-    if (parameter === undefined || more.length === 0) continue
-    const name = freeName(parameter, components)
+  for (const [text, [first, ...more]] of uses) {
+    if (first === undefined || more.length === 0) continue
+    const name = freeName(first, components)
     names.set(text, name)
-    components[name] = parameter
+    components[name] = first.parameter
   }
   const placed = (parameter: Parameter): Json => {
     const name = names.get(JSON.stringify(parameter))
@@ -79,9 +80,20 @@ function membersOf(schema: z.ZodType | undefined, place: 'path' | 'query', schem
   })
 }
 
-/** The name of the parameter or, in a path, of its schema, with a number if another parameter has it. */
-function freeName({ name, schema }: Parameter, taken: Json): string {
+interface Use {
+  readonly operation: Operation
+  readonly parameter: Parameter
+}
+
+/**
+ * The name of the parameter or, in a path, of its schema. If another parameter has it, the tag of the first operation is before it: `status` of
+ * payments, `walletsStatus`. Throws if both are taken.
+ */
+function freeName({ operation: { id }, parameter: { name, schema } }: Use, taken: Json): string {
   const reference = typeof schema.$ref === 'string' ? schema.$ref : name
   const own = reference.slice(reference.lastIndexOf('/') + 1)
-  return [own, ...[2, 3, 4, 5, 6].map((count) => `${own}${count}`)].find((one) => !Object.hasOwn(taken, one)) ?? own
+  if (!Object.hasOwn(taken, own)) return own
+  const withTag = `${id.slice(0, id.indexOf('.'))}${own.slice(0, 1).toUpperCase()}${own.slice(1)}`
+  if (Object.hasOwn(taken, withTag)) throw new Error(`two parameters are named ${withTag}`)
+  return withTag
 }

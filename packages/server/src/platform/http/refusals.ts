@@ -180,11 +180,11 @@ const headerComponents = {
   'X-Service-Version': { schema: { type: 'string' }, description: 'The version of the interface, `info.version`.' },
   'X-Service-Organisation': {
     schema: { type: 'string' },
-    description: 'To an API key: its organisation, also in refusals.',
+    description: 'For API keys: the organisation; also on errors.',
   },
   'X-Service-Share': {
     schema: { type: 'string' },
-    description: 'To an API key: a name that organisations with common limits share.',
+    description: 'For API keys: an opaque id that is the same for organisations with common limits.',
   },
   RateLimit: {
     schema: { type: 'string' },

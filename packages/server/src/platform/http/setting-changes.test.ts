@@ -9,7 +9,7 @@ import { limitSettingChanges, settingCostOf } from './setting-changes.ts'
 
 afterAll(endToys)
 
-/** Audit row S6: changes of settings leave rows and audit records that nothing deletes. */
+/** Changes of settings leave rows and audit records that nothing deletes. */
 
 const key = (name: string, shareOwner = 'org_1') =>
   ({ actor: { kind: 'api-key', apiKeyId: `key_${name}` }, shareOwner }) as Pick<Caller, 'actor' | 'shareOwner'>
@@ -37,7 +37,7 @@ function aLimit() {
   }
 }
 
-test('S6: a key makes 2,000 changes at once and then one in two seconds, and others are not affected', () => {
+test('a key makes 2,000 changes at once and then one in two seconds, and others are not affected', () => {
   const { change, pass } = aLimit()
   expect(change(key('a'), 400, 5)).toBe(0)
   expect([change(key('a')), change(key('b')), change(key('c', 'org_2'))]).toEqual([2, 0, 0])
@@ -45,7 +45,7 @@ test('S6: a key makes 2,000 changes at once and then one in two seconds, and oth
   expect([change(key('a')), change(key('a'))]).toEqual([0, 2])
 })
 
-test('S6: the keys of an owner make 5,000 changes at once and then one a second together, and no key stops a person', () => {
+test('the keys of an owner make 5,000 changes at once and then one a second together, and no key stops a person', () => {
   const { change, pass } = aLimit()
   for (const name of ['a', 'b', 'c', 'd', 'e']) expect(change(key(name), 1_000)).toBe(0)
   expect([change(key('f')), change(key('f', 'org_2'))]).toEqual([1, 0])
@@ -94,7 +94,7 @@ test.each([
   'webhooks.replay',
   'events.resend',
   'test.clock.advance',
-])('S6: one key makes %s some 20,000 times at once, and then five times a second', (id) => {
+])('one key makes %s some 20,000 times at once, and then five times a second', (id) => {
   const cost = operations.find((one) => one.id === id)?.settingCost
   const { change, pass } = aLimit()
   expect(change(key('a'), 19_990, cost)).toBe(0)
@@ -153,7 +153,7 @@ const uncounted: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-test('S6: each operation that the source records in the audit log has a cost, except the listed ones', () => {
+test('each operation that the source records in the audit log has a cost, except the listed ones', () => {
   const source = path.resolve(import.meta.dirname, '../..')
   const texts = readdirSync(source, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))

@@ -41,7 +41,7 @@ async function unread(port: number, path: string, method = 'GET') {
   }
 }
 
-test('S1: responses that an organisation does not read leave memory for those of another', async () => {
+test('responses that an organisation does not read leave memory for those of another', async () => {
   const { port, base } = await aToyServer({ limits: { bodiesBytesMax: 8_388_608 } })
   const { statuses, disconnect } = await unread(port, '/toys/large')
   expect(statuses, 'one counts as half of the memory').toEqual(['200', '503', '429'])
@@ -54,7 +54,7 @@ test('S1: responses that an organisation does not read leave memory for those of
 
 const unlimited = { perSecond: 1_000_000, burst: 1_000_000 }
 
-test('S1: responses of requests that change nothing are refused like those of a GET', async () => {
+test('responses of requests that change nothing are refused like those of a GET', async () => {
   const { port, base } = await aToyServer({ limits: { bodiesBytesMax: 8_388_608 }, keyLimit: unlimited })
   const { statuses, disconnect } = await unread(port, '/toys/offer', 'POST')
   expect(statuses).toEqual(['200', '503', '503'])
@@ -63,7 +63,7 @@ test('S1: responses of requests that change nothing are refused like those of a 
   disconnect()
 })
 
-test('S1: what a request has changed is always reported, and the oldest response that its organisation has not read is cut', async () => {
+test('what a request has changed is always reported, and the oldest response that its organisation has not read is cut', async () => {
   const { port, base } = await aToyServer({ limits: { bodiesBytesMax: 8_388_608 }, keyLimit: unlimited })
   const { statuses, areCut } = await unread(port, '/toys/build', 'POST')
   expect(statuses).toEqual(['200', '200', '200'])
@@ -72,7 +72,7 @@ test('S1: what a request has changed is always reported, and the oldest response
   expect(await areCut()).toEqual([true, true, false])
 })
 
-test('S1: pages that an address does not read leave memory for callers with a key, and the address waits', async () => {
+test('pages that an address does not read leave memory for callers with a key, and the address waits', async () => {
   const { port, base } = await aToyServer({ limits: { bodiesBytesMax: 2_097_152 } })
   const { statuses, disconnect } = await unread(port, '/page/large')
   expect(statuses).toEqual(['200', '503', '429'])

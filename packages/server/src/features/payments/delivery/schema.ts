@@ -29,7 +29,7 @@ export const RedeemRequest = z
     }),
     settlementToken: z.string().min(1).max(256).optional().meta({
       description:
-        'From verifying or redeeming the payment: the caller still has the response. It does not wait for itself.',
+        'The token from verify or redeem, if your process still has the response of the handler. With it the redemption skips the grace period.',
     }),
     paymentId: id('pay').optional().meta({
       description:

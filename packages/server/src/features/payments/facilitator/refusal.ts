@@ -3,7 +3,7 @@ import { unstorableText, unstorableTexts } from '../../../platform/wire.ts'
 import { refused } from '../credential.ts'
 import type { Claim } from '../methods/method.ts'
 import { objectOf } from './paid-resource.ts'
-import type { FacilitatorBody, SettleAnswer, VerifyAnswer } from './schema.ts'
+import type { FacilitatorBody, SettleResponse, VerifyResponse } from './schema.ts'
 
 /** Why a payment is refused, in the protocol's words. The response is still 200. */
 export interface Refusal {
@@ -35,12 +35,12 @@ export function refusalOf(
  * names only faults of the payer. Limits and outages of the seller become the protocol's general reason, because servers show it
  * to buyers.
  */
-export function verifyRefusal(problem: { readonly type: string }): VerifyAnswer {
+export function verifyRefusal(problem: { readonly type: string }): VerifyResponse {
   return { isValid: false, invalidReason: reasonOf(problem, 'unexpected_verify_error') }
 }
 
 /** Returns the protocol's members for a problem record of settle. Nothing was sent for the refused request. */
-export function settleRefusal(problem: { readonly type: string }, body: unknown): SettleAnswer {
+export function settleRefusal(problem: { readonly type: string }, body: unknown): SettleResponse {
   const network = objectOf(objectOf(body).paymentRequirements).network
   return {
     success: false,

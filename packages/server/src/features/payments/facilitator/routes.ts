@@ -12,7 +12,7 @@ import { type Ctx, type Deps, operation, type PublicRoute } from '../ports.ts'
 import { countResources, getKnownPayment, listResources, type ResourceRow } from './discovery-store.ts'
 import { servedNetworks } from './networks.ts'
 import { refusalOf, refuseUnstorableText, settleRefusal, verifyRefusal } from './refusal.ts'
-import type { DiscoveredResources, DiscoveryQuery, FacilitatorBody, Supported, VerifyAnswer } from './schema.ts'
+import type { DiscoveredResources, DiscoveryQuery, FacilitatorBody, Supported, VerifyResponse } from './schema.ts'
 import * as schema from './schema.ts'
 import { admit, settle, settledBefore } from './settle.ts'
 
@@ -21,7 +21,7 @@ import { admit, settle, settledBefore } from './settle.ts'
  * that arrive together buy one thing. A bad payment is a negative response; a failing node or a limit is a problem.
  * Source: x402 specification v2 section 7.1; docs/decisions/0018.
  */
-export async function verify(ctx: Ctx, body: FacilitatorBody): Promise<VerifyAnswer> {
+export async function verify(ctx: Ctx, body: FacilitatorBody): Promise<VerifyResponse> {
   let claim: Claim | undefined
   try {
     refuseUnstorableText(body)
@@ -40,7 +40,7 @@ export async function verify(ctx: Ctx, body: FacilitatorBody): Promise<VerifyAns
  * Returns the response to a repeat with the same Idempotency-Key, when the payment was recorded and the first response was never
  * sent.
  */
-async function verifiedBefore(ctx: Ctx, paymentId: string): Promise<VerifyAnswer> {
+async function verifiedBefore(ctx: Ctx, paymentId: string): Promise<VerifyResponse> {
   const { payer } = await getKnownPayment(ctx.db, ctx.tenant, paymentId)
   return { isValid: true, payer: payer ?? undefined }
 }
@@ -68,7 +68,7 @@ export const facilitatorOperations: readonly Operation<Deps>[] = [
     description:
       'A bad payment is 200 with isValid false. A signature is valid once: a repeated request reports it as used. Every problem record carries isValid and invalidReason too.',
     input: schema.FacilitatorBody,
-    output: schema.VerifyAnswer,
+    output: schema.VerifyResponse,
     errors,
     takesAnyText: true,
     refusalMembers: (problem) => ({ ...verifyRefusal(problem) }),
@@ -85,7 +85,7 @@ export const facilitatorOperations: readonly Operation<Deps>[] = [
     description:
       'A repeated request joins the same settlement. Success is returned once; a server that received settlement_pending gets it by repeating the request. Every problem record carries success, errorReason, transaction and network too.',
     input: schema.FacilitatorBody,
-    output: schema.SettleAnswer,
+    output: schema.SettleResponse,
     responseHeaders: {
       'EXTENSION-RESPONSES':
         'What became of the extensions that the payment names (x402 version 2), as JSON in base64.',
@@ -102,8 +102,9 @@ export const facilitatorOperations: readonly Operation<Deps>[] = [
     needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/facilitator/supported',
-    summary: 'What can be paid through the facilitator in the environment of the key.',
-    description: 'A server that sells by x402 chooses its offers from these schemes, networks and extensions.',
+    summary: 'List the payment kinds that the facilitator supports.',
+    description:
+      'The schemes, networks and extensions of the environment of the key. A server that sells by x402 chooses its offers from them.',
     output: schema.Supported,
     run: (ctx) => supported(ctx),
   }),

@@ -14,15 +14,15 @@ export const FacilitatorBody = z.looseObject({
 })
 export type FacilitatorBody = z.output<typeof FacilitatorBody>
 
-export const VerifyAnswer = z.strictObject({
+export const VerifyResponse = z.strictObject({
   isValid: z.boolean().describe('Whether the payload meets the requirements.'),
   invalidReason: z.string().optional().describe('Error code of x402, if it does not.'),
   invalidMessage: z.string().optional().describe('Explanation of the code.'),
   payer: z.string().optional().describe('Address of the payer.'),
 })
-export type VerifyAnswer = z.output<typeof VerifyAnswer>
+export type VerifyResponse = z.output<typeof VerifyResponse>
 
-export const SettleAnswer = z.strictObject({
+export const SettleResponse = z.strictObject({
   success: z.boolean().describe('Whether the money has moved.'),
   errorReason: z.string().optional().describe('Error code of x402, if it has not.'),
   errorMessage: z.string().optional().describe('Explanation of the code.'),
@@ -34,7 +34,7 @@ export const SettleAnswer = z.strictObject({
     .optional()
     .meta({ description: 'What was taken, in the smallest unit, where the scheme may take less.' }),
 })
-export type SettleAnswer = z.output<typeof SettleAnswer>
+export type SettleResponse = z.output<typeof SettleResponse>
 
 export const Supported = z.strictObject({
   kinds: z
@@ -95,4 +95,4 @@ export const DiscoveredResources = z.strictObject({
     .describe('Which part of all resources this is.'),
 })
 
-named({ FacilitatorBody, VerifyAnswer, SettleAnswer, Supported, DiscoveredResources })
+named({ FacilitatorBody, VerifyResponse, SettleResponse, Supported, DiscoveredResources })

@@ -24,7 +24,7 @@ import {
 } from './discovery-store.ts'
 import { extensionsOf, objectOf, type PaidResource, readDeclaration, resourceOf } from './paid-resource.ts'
 import { refusalOf, refuseUnstorableText } from './refusal.ts'
-import type { FacilitatorBody, SettleAnswer } from './schema.ts'
+import type { FacilitatorBody, SettleResponse } from './schema.ts'
 
 /**
  * Settles a payment for an external x402 server and waits for the outcome. A payment that was not verified here before, by a
@@ -101,7 +101,7 @@ function settlesFirst(body: FacilitatorBody): boolean {
   return flow !== undefined && flow !== null && flow !== 'authorization'
 }
 
-type Reported = Omit<SettleAnswer, 'network' | 'payer'>
+type Reported = Omit<SettleResponse, 'network' | 'payer'>
 
 /**
  * Sets the amount to take of a payment that permits more. It runs before the key is committed, because a repeat by key does not
@@ -150,14 +150,14 @@ async function amountTaken(ctx: Ctx, payment: KnownPayment): Promise<Pick<Report
   return { amount: rawAmount.toString() }
 }
 
-function refusedAs(error: unknown, network: string, claim: Claim | undefined): SettleAnswer {
+function refusedAs(error: unknown, network: string, claim: Claim | undefined): SettleResponse {
   const refusal = refusalOf(error, claim)
   if (refusal === undefined) throw error
   const { reason: errorReason, message: errorMessage, payer } = refusal
   return { success: false, errorReason, errorMessage, transaction: '', network, payer }
 }
 
-function replyWith(response: SettleAnswer, headers: Readonly<Record<string, string>> = {}): Reply {
+function replyWith(response: SettleResponse, headers: Readonly<Record<string, string>> = {}): Reply {
   return new Reply(200, response, headers, response.errorReason === pending)
 }
 

@@ -51,7 +51,7 @@ async function end(ctx: Ctx, tx: Tx, row: RefundRow, outcome: TransferOutcome): 
   const status = outcome.isDelivered ? 'completed' : 'failed'
   if ((await markRefundEnded(tx, row.id, { status, at })) === 0) return
   // Money that was sent and did not arrive stays counted: a second refund of it would pay twice.
-  if (outcome.isBack) await addRefunded(tx, row.paymentId, -row.rawAmount)
+  if (outcome.isInWallet) await addRefunded(tx, row.paymentId, -row.rawAmount)
   const { id: refundId, paymentId, transferId, decimals, token, chain, payer, reason } = row
   const amount = formatAmount(row.rawAmount, decimals)
   const { txHash } = outcome

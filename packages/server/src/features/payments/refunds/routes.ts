@@ -16,7 +16,7 @@ export const refundOperations: readonly Operation<Deps>[] = [
     path: '/payments/{id}/refund',
     summary: 'Pay a settled payment back to its payer.',
     description:
-      'A transfer out of a managed wallet, under its spend policy. All refunds of a payment together are at most the settled amount. It returns before the transfer is in a block; payment.refunded follows when that is final, transfer.failed if nothing was paid. A refunded payment cannot be redeemed; one whose response may still be sent is 409 delivery-in-progress. On main networks one whose block is not final is 409 payment-not-refundable with Retry-After. 202: it waits for the `approval` that the wallet’s policy requires. Send an Idempotency-Key, so that a repeat never pays twice.',
+      'A transfer out of a managed wallet, under its spend policy. Send an Idempotency-Key, so that a repeat never pays twice. Amount: with earlier refunds, at most what was settled. Outcome: the response comes before the transfer is in a block; `payment.refunded` follows once it is final, `transfer.failed` if nothing was paid. 202: it waits for the `approval` that the policy requires. Conflicts (409): `delivery-in-progress` while the response may still be sent; `payment-not-refundable` with Retry-After on main networks until the block of the payment is final. A refunded payment cannot be redeemed.',
     params: PaymentParams,
     input: RefundRequest,
     output: Refund,

@@ -91,7 +91,7 @@ const nanoUsdDecimals = 9
 const intervalSeconds = { minute: 60, hour: 3_600, day: 86_400 } as const
 
 const StatisticsQuery = z.strictObject({
-  from: InstantInput.describe('Begin of the period (ISO 8601).'),
+  from: InstantInput.describe('Start of the period (ISO 8601).'),
   to: InstantInput.describe('End of the period (ISO 8601), exclusive.'),
   interval: z.enum(['minute', 'hour', 'day']).meta({
     description:
@@ -104,7 +104,7 @@ type StatisticsQuery = z.output<typeof StatisticsQuery>
 const Milliseconds = z.int().meta({ description: 'From verification to settlement, to two digits.' })
 
 export const Statistics = z.strictObject({
-  from: Instant.describe('Begin of the period.'),
+  from: Instant.describe('Start of the period.'),
   to: Instant.describe('End of the period, exclusive.'),
   interval: z.enum(['minute', 'hour', 'day']).describe('Length of one interval.'),
   countedFrom: Instant.meta({

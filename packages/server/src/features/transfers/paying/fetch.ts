@@ -29,7 +29,7 @@ import {
 } from './schema.ts'
 import { findPayment, keepOutcome, keepSignature, type PaymentRow } from './store.ts'
 
-type Answered = Extract<SendOutcome, { kind: 'answered' }>
+type Responded = Extract<SendOutcome, { kind: 'responded' }>
 type UrlPayment = NewWalletPayment & { readonly url: string }
 
 /** Bodies up to this many bytes are stored for a repeat with the same Idempotency-Key. */
@@ -69,17 +69,17 @@ async function fetchPaid(ctx: Ctx, request: UrlPayment): Promise<Reply> {
   if (credential === null) return new Reply(isWaiting ? 202 : 201, { ...payment, outcome: null })
   const second = await send(ctx, request, credential)
   const outcome = outcomeOf(second)
-  const answered = second.kind === 'answered' ? second : undefined
-  await keepOutcome(ctx.db, transferId, { outcome, status: answered?.status })
+  const response = second.kind === 'responded' ? second : undefined
+  await keepOutcome(ctx.db, transferId, { outcome, status: response?.status })
   return replyOf(
     201,
-    { ...payment, outcome, response: answered === undefined ? null : shownResponse(answered) },
-    answered,
+    { ...payment, outcome, response: response === undefined ? null : shownResponse(response) },
+    response,
   )
 }
 
 /** A long response is not stored: a repeat gets one from the payment, without the body. */
-function replyOf(status: number, body: unknown, seen: Answered | undefined): Reply {
+function replyOf(status: number, body: unknown, seen: Responded | undefined): Reply {
   return new Reply(status, body, {}, (seen?.bytes.length ?? 0) > keptBytesMax)
 }
 
@@ -109,17 +109,17 @@ function refusalOf({ failure: reason }: Extract<SendOutcome, { kind: 'failed' }>
   return failPaying(unsentFailures.includes(reason) ? 'payment-url-unreachable' : 'payment-url-not-allowed', { reason })
 }
 
-function fieldsOf({ headers }: Answered): Readonly<Record<string, string>> {
+function fieldsOf({ headers }: Responded): Readonly<Record<string, string>> {
   const fields = Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value])
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
 }
 
-function challengeOf(answered: Answered): ChallengePayment['challenge'] {
-  const body = answered.bytes.length <= challengeBodyMax ? textOf(answered) : undefined
-  return { status: 402, headers: fieldsOf(answered), ...(body !== undefined && { body }) }
+function challengeOf(response: Responded): ChallengePayment['challenge'] {
+  const body = response.bytes.length <= challengeBodyMax ? textOf(response) : undefined
+  return { status: 402, headers: fieldsOf(response), ...(body !== undefined && { body }) }
 }
 
-function textOf({ bytes }: Answered): string | undefined {
+function textOf({ bytes }: Responded): string | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     return text.includes('\u0000') ? undefined : text
@@ -128,16 +128,16 @@ function textOf({ bytes }: Answered): string | undefined {
   }
 }
 
-function shownResponse(answered: Answered): SellerResponse {
-  const headers = fieldsOf(answered)
+function shownResponse(response: Responded): SellerResponse {
+  const headers = fieldsOf(response)
   const { receipt, txHash = null } = readReceipt(headerOf(headers))
-  const text = textOf(answered)
+  const text = textOf(response)
   return {
-    status: answered.status,
+    status: response.status,
     headers,
-    body: text ?? answered.bytes.toString('base64'),
+    body: text ?? response.bytes.toString('base64'),
     bodyEncoding: text === undefined ? 'base64' : 'text',
-    isWhole: answered.isWhole,
+    isWhole: response.isWhole,
     receipt: receipt === undefined ? null : { txHash, details: receipt },
   }
 }
@@ -160,7 +160,7 @@ export async function payChallenge(ctx: Ctx, request: ChallengePayment): Promise
 
 /**
  * The present state of a payment, for a repeated request whose first response was never stored: the same credential, and what the seller
- * answered as far as it is known. 409 while the first request may still wait for the seller.
+ * responded as far as it is known. 409 while the first request may still wait for the seller.
  */
 export async function paymentState(ctx: Ctx, transferId: string): Promise<WalletPayment | Reply> {
   const { isWaiting, isFetching, ...payment } = await paymentOf(ctx, id('wtx').parse(transferId))

@@ -47,7 +47,7 @@ export function reserve(
   })
 }
 
-/** Yields the content, and stops with the document's limit error if more arrives than the remaining storage. */
+/** Yields the content, and stops with the plan's limit error if more arrives than the remaining storage. */
 export async function* withinQuota(
   ctx: Ctx,
   reservation: Reservation,

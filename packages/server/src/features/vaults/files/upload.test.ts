@@ -128,7 +128,7 @@ test('a file over the plan’s size is refused at once if it announces its lengt
   expect((await state()).files).toHaveLength(1)
 })
 
-test('files per vault and storage are limited with the document’s limit error', async () => {
+test('files per vault and storage are limited with the plan’s limit error', async () => {
   const { org, vaultId, send } = await stage.aVault('hobby')
   const limited = (response: Answer) => [response.status, codeOf(response), response.body.limit, response.body.current]
   for (let count = 0; count < 5; count++) expect((await send({ content: 'x' })).status).toBe(201)

@@ -88,7 +88,7 @@ class QuickLine implements SseConnection {
   }
 }
 
-test('S2: the replays of one owner read as many pages at once as its share, and those of another come in turn', async () => {
+test('the replays of one owner read as many pages at once as its share, and those of another come in turn', async () => {
   const { db, waiting } = waitingPages()
   const { open } = aProcess({ db, connectionsMax: 64 })
   for (let count = 0; count < 200; count++) open(1)
@@ -109,7 +109,7 @@ test('S2: the replays of one owner read as many pages at once as its share, and 
   expect(served.slice(0, 100).filter((one) => one === 'org_2').length).toBeGreaterThan(30)
 })
 
-test('S2: a replay reads with a connection of its owner’s share, and waits while the owner’s requests have all of it', async () => {
+test('a replay reads with a connection of its owner’s share, and waits while the owner’s requests have all of it', async () => {
   const { db, waiting } = waitingPages()
   const { fairDb, open } = aProcess({ db, connectionsMax: 8 })
   const locked = Promise.withResolvers<void>()

@@ -70,7 +70,7 @@ test('whatever a stream is sent, and sent again, it writes each event once and i
   )
 })
 
-test('S4: one share owner, and all together, have at most the streams of a process, and one that closes frees its slot', async () => {
+test('one share owner, and all together, have at most the streams of a process, and one that closes frees its slot', async () => {
   const streams = new VaultStreams({ ...deps(), endedReaders: async () => [] })
   const openFor = (number: number, count: number) =>
     Array.from({ length: count }, () =>

@@ -59,7 +59,7 @@ test('a token reads its vault, its documents and its files', async () => {
   for (const path of Object.values(paths)) expect(await statusOf(token, path), path).toBe(200)
 })
 
-test('a token opens no other vault, and on every other operation of the service it is 401 in the document’s words', async () => {
+test('a token opens no other vault, and on every other operation of the service it is 401 with the documented detail', async () => {
   const { vaultId, paths, token } = await aReadableVault()
   const other = await aReadableVault()
   for (const path of Object.values(other.paths)) expect(await statusOf(token, path), path).toBe(401)

@@ -33,7 +33,7 @@ function childrenOf(org: Org): Promise<z.output<typeof ChildRow>[]> {
   )
 }
 
-test('a child has the document’s form, with its path below the master', async () => {
+test('a child has the fields of the API, with its path below the master', async () => {
   const org = await world.organisation()
   const master = await aMaster(org)
   const made = await derive(org, master, { name: 'Customer 7', metadata: { customer: 7 } })

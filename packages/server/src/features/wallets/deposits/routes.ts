@@ -81,7 +81,7 @@ export const depositOperations: readonly Operation<Deps>[] = [
     needs: { role: 'member', scope: 'wallets' },
     method: 'POST',
     path: '/wallet-infra/deposits/rescan',
-    summary: 'Look for a deposit in one transaction.',
+    summary: 'Rescan one transaction for deposits.',
     description:
       'For a deposit that was not detected. New deposits are recorded, screened and reported as usual; known deposits do not change. Returns at most 500 transactions.',
     input: RescanRequest,

@@ -23,9 +23,9 @@ export const legacyWalletOperations: readonly Operation<Deps>[] = [
     needs: { role: 'member', scope: 'wallets' },
     method: 'POST',
     path: '/wallets',
-    summary: "Provide the organisation's legacy wallet.",
+    summary: "Create or get the organisation's legacy wallet.",
     description:
-      'Created the first time (201), and the same wallet from then on (200), whichever coin is named: its coins are balances of one address.',
+      'The first call creates the wallet (201); later calls return it (200), whichever coin they name: all coins share one address.',
     input: NewLegacyWallet,
     output: LegacyWallet,
     status: 201,

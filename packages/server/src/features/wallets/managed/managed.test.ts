@@ -125,7 +125,7 @@ test('twenty concurrent requests to two processes at a quota of five are five wa
   expect((await usage()).body.managedWallets).toMatchObject({ used: 5, limit: 5 })
 })
 
-test('over the plan the response is the document’s limit error', async () => {
+test('over the plan the response is the plan’s limit error', async () => {
   const org = await world.organisation('hobby')
   await make(org)
   const refused = await make(org)

@@ -79,7 +79,7 @@ export const sweepOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/sweeps/{sweepId}',
     summary: 'Get one sweep, with the amount and state of each child.',
-    description: 'The money of a child that failed is still there; a later sweep takes it.',
+    description: 'A later sweep takes the money of a failed child, if it is still there (see `reason`).',
     params: SweepParams,
     output: Sweep,
     errors: { 'sweep-not-found': fail.table['sweep-not-found'] },

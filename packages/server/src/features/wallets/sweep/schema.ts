@@ -53,7 +53,10 @@ export const SweepChild = z.strictObject({
     .enum(['pending', 'sent', 'swept', 'failed'])
     .describe('`sent`: its transaction is under way. `swept`: the money has arrived.'),
   txHash: z.string().nullable().meta({ description: 'The transaction that moves it, or moved it.' }),
-  reason: z.string().nullable().meta({ description: 'Why it failed; the money is still at the child.' }),
+  reason: z.string().nullable().meta({
+    description:
+      'Why it failed. The money is still at the child, except with `not-received`; with `transfer-failed` it can still move until the authorization expires.',
+  }),
 })
 export type SweepChild = z.input<typeof SweepChild>
 

@@ -44,7 +44,7 @@ export async function send(deps: SendDeps, endpoint: EndpointRow, delivery: DueR
   return judge(deps, endpoint, delivery, tries)
 }
 
-/** Returns the document's body. The payload is the text in the database, so that every attempt sends the same bytes. */
+/** Returns the body of a delivery. The payload is the text in the database, so that every attempt sends the same bytes. */
 export function bodyOf({ eventId, type, payload }: Pick<DueRow, 'eventId' | 'type' | 'payload'>): string {
   return `{"eventId":${JSON.stringify(eventId)},"type":${JSON.stringify(type)},"payload":${payload}}`
 }
@@ -77,8 +77,8 @@ function judge(deps: SendDeps, endpoint: EndpointRow, delivery: DueRow, tries: r
   if (last === undefined) throw new Error('a delivery was judged that was not tried')
   const { outcome } = last
   const isSuccess = isTaken(outcome)
-  const isGone = outcome.kind === 'answered' && outcome.status === 410
-  const retryAfter = outcome.kind === 'answered' ? outcome.retryAfter : undefined
+  const isGone = outcome.kind === 'responded' && outcome.status === 410
+  const retryAfter = outcome.kind === 'responded' ? outcome.retryAfter : undefined
   const now = deps.clock.now()
   const dueAt = isSuccess || isGone ? undefined : nextAttemptAt({ step: delivery.step, retryAfter }, { ...deps, now })
   // Within a millisecond ids do not sort by themselves, and the list of attempts is ordered by them.
@@ -107,7 +107,7 @@ function recordOf(
   index: number,
 ): Omit<NewAttempt, 'id' | 'nextAttemptAt' | 'stepAfter'> {
   const isSuccess = isTaken(outcome)
-  const isResponse = outcome.kind === 'answered'
+  const isResponse = outcome.kind === 'responded'
   return {
     deliveryId: delivery.id,
     webhookId: delivery.webhookId,
@@ -122,7 +122,7 @@ function recordOf(
 }
 
 function isTaken(outcome: Tried['outcome']): boolean {
-  return outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300
+  return outcome.kind === 'responded' && outcome.status >= 200 && outcome.status < 300
 }
 
 const second = 1_000

@@ -228,7 +228,7 @@ test('a listener of all types reads no more because another listener of the same
   expect(Number(rows() - before)).toBeLessThan(500)
 })
 
-test('S4: a process serves at most a thousand streams, a key ten, a share owner half, and one that closes frees its slot', () => {
+test('a process serves at most a thousand streams, a key ten, a share owner half, and one that closes frees its slot', () => {
   const { listeners, open, owner } = aStage()
   const refusal = (reader: ApiKeyId, own = owner) => {
     try {

@@ -23,7 +23,7 @@ export type ListenQuery = z.output<typeof ListenQuery>
 
 /** The secret that signs what the listeners of the calling key receive; it never changes. */
 export const ListenerSecret = z.strictObject({
-  secret: z.string().meta({ description: 'The secret that signs the deliveries: `whsec_` and more.' }),
+  secret: z.string().meta({ description: 'The secret that signs the deliveries; it begins with `whsec_`.' }),
 })
 export type ListenerSecret = z.input<typeof ListenerSecret>
 

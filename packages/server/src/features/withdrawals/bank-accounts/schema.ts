@@ -40,7 +40,7 @@ function faultsOf(written: WrittenDetails & { readonly currency: unknown }): rea
   return isCurrency(currency) ? faultsOfDetails(currency, written) : []
 }
 
-/** A bank account as in the document, with the end of its number to recognize it. The details themselves are never returned. */
+/** A bank account, with the end of its number to recognize it. The details themselves are never returned. */
 export const BankAccount = z.strictObject({
   id: id('bac'),
   accountName: z.string().describe('Name of the account holder.'),

@@ -11,7 +11,7 @@ export const fail = defineErrors({
   'wallet-not-found': {
     status: 422,
     title: 'Wallet Not Found',
-    detail: 'No such managed wallet or child address.',
+    detail: 'No such wallet.',
     causes: [
       'This organisation has no managed wallet or child address with the withdrawal’s `fromWalletId` in this environment.',
     ],
@@ -54,7 +54,7 @@ export const fail = defineErrors({
   'token-not-supported': {
     status: 422,
     title: 'Token Not Supported',
-    detail: 'The service does not know this token on that chain, or it is not a US dollar token.',
+    detail: 'The token is not known on that chain, or the operation does not take it.',
     causes: [
       '`token` is not a US dollar token of `chain`. The partner takes no coin and no token in another currency.',
     ],

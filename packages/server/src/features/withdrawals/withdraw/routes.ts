@@ -20,7 +20,7 @@ export const withdrawalOperations: readonly Operation<Deps>[] = [
     summary: 'Pay money from a managed wallet or child address to a bank account.',
     description: [
       'Responds as soon as the partner has received the request; `withdrawal.completed` or `withdrawal.failed` reports the outcome.',
-      "202: it waits for the `approval` that the wallet's policy requires. At least 50 dollars. Send an Idempotency-Key, so that a repeat never pays twice.",
+      "202: it waits for the `approval` that the wallet's policy requires. The minimum is 50 USD. Send an Idempotency-Key, so that a repeat never pays twice.",
     ].join(' '),
     input: NewWithdrawal,
     output: Withdrawal,

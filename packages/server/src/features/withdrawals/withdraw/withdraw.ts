@@ -39,7 +39,7 @@ const usualDays = { GBP: 1, EUR: 1, USD: 3 } as const
 
 /**
  * Pays money to a bank account, once. The row and the Idempotency-Key commit before the partner is called, and the partner's payout is
- * stored before anything is sent to it; from any of these points the job continues if this process dies. A failure before anything is
+ * stored before anything is sent to it; a recurring task continues from any of these points if this process dies. A failure before anything is
  * signed is returned as an error; a partner or chain that does not respond is called again later. One that needs an approval is answered
  * with 202 at once, and begins when a person approves it.
  */
