@@ -3,7 +3,7 @@ import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { readBy, spy } from '../../../test/statement-reads.ts'
 import { type Sql, sql } from '../../platform/db/db.ts'
 import { selectFairly, visitedBy } from './batch.ts'
-import { endVisit, findBacklog, listDue, listForgotten, pickDue } from './queue-store.ts'
+import { endVisit, findBacklog, insertRelays, listDue, listForgotten, pickDue } from './queue-store.ts'
 import { takeChecks } from './store.ts'
 
 let database: TestDatabase
@@ -99,6 +99,27 @@ async function statementsOfTurn(): Promise<readonly (readonly [name: string, sta
   await note('forgotten', listForgotten(spied, network, 30_000))
   return named
 }
+
+test('a turn of a burst reads its signers by their keys, although the tables were empty when their statistics were made', async () => {
+  const { db } = database
+  const payload = sql`jsonb_build_object('kind', 'eip3009', 'from', '0x' || n, 'token', '0xaa', 'nonce', '0x' || n, 'value', '1')`
+  const burst = sql`
+    select 'burst ' || n as subject_id, ${network}::text as network, 'org_00000000000000000000000001' as organisation_id, 'test' as environment,
+      ${payload} as payload, now() + interval '1 hour' as valid_before, now() as created_at from generate_series(1, 600) as n`
+  await insertRelays(db, 'payments', burst)
+  const turn = selectFairly({ network, alone: false }, await pickDue(db, bounds), bounds.most)
+  const sent = turn.selected.map(({ relayId }) => relayId)
+  await db.run(sql`update relays set state = 'included', next_attempt_at = null where id = any(${sent}::bigint[])`)
+  const statements: Sql[] = []
+  // Not run, only read below: the queues stay.
+  const run = async (statement: Sql) => statements.push(statement)
+  const visited = visitedBy(turn, turn.selected)
+  await db.tx((tx) => endVisit({ ...tx, many: spy(statements, tx.many), run }, visited, bounds.timeLeftMs))
+  const blocks = await Promise.all(statements.map(async (statement) => (await readBy(db, statement)).blocks))
+  expect(blocks).toHaveLength(2)
+  for (const count of blocks) expect(count).toBeLessThan(1_500)
+  await db.run({ text: 'truncate relays, relay_queues, relay_turns', values: [] })
+}, 60_000)
 
 test('with 200,000 relays of 200 organisations waiting an idle poll and a turn read only what they need, by index', async () => {
   const { db } = database
