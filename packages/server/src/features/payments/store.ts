@@ -2,7 +2,7 @@ import { parseAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { utcMonthOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
-import { columnsNamed, columnsOf, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
+import { columnNames, columnsOf, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { boundsOf, filtered, idIn, idIs, type ListedRows, listRows, type Seek, within } from '../../platform/db/page.ts'
 
 import {
@@ -55,7 +55,7 @@ export type SettlementOf<K extends keyof SettlementByKind> = {
 
 const Amount = z.string().transform((text) => BigInt(text))
 
-export const PaymentRow = z.object({
+const WrittenAndRead = z.object({
   id: id('pay'),
   logId: id('plog'),
   organisationId: id('org'),
@@ -67,7 +67,6 @@ export const PaymentRow = z.object({
   challengeId: z.string().nullable(),
   paymentIdentifier: z.string().nullable(),
   paymentFingerprint: z.string().nullable(),
-  answeredAt: z.date().nullable(),
   chain: z.string(),
   network: z.string(),
   token: z.string(),
@@ -83,66 +82,48 @@ export const PaymentRow = z.object({
   method: z.string().nullable(),
   description: z.string().nullable(),
   status: z.enum(paymentStatuses),
-  failureReason: z.string().nullable(),
   txHash: z.string().nullable(),
   settledAt: z.date().nullable(),
+  delivery: Delivery.nullable(),
+  createdAt: z.date(),
+})
+
+/** A payment as its readers see it. Later steps write the columns that recording does not. */
+export const PaymentRow = WrittenAndRead.extend({
+  answeredAt: z.date().nullable(),
+  failureReason: z.string().nullable(),
   vaultId: z.string().nullable(),
   sessionId: z.string().nullable(),
-  delivery: Delivery.nullable(),
   deliveredAt: z.date().nullable(),
   redeemedAt: z.date().nullable(),
   redemptionToken: z.string().nullable(),
   redemptionUntil: z.date().nullable(),
   refundedRaw: Amount,
-  createdAt: z.date(),
 })
 export type PaymentRow = z.output<typeof PaymentRow>
 
 const columns = columnsOf(PaymentRow)
 
-export const recorded = [
-  'id',
-  'log_id',
-  'organisation_id',
-  'environment',
-  'wallet_id',
-  'api_key_id',
-  'protocol',
-  'protocol_version',
-  'claim_key',
-  'door',
-  'scheme',
-  'challenge_id',
-  'payment_identifier',
-  'payment_fingerprint',
-  'chain',
-  'network',
-  'token',
-  'asset',
-  'decimals',
-  'raw_amount',
-  'payer',
-  'pay_to',
-  'settlement',
-  'valid_before',
-  'resource',
-  'route',
-  'method',
-  'description',
-  'status',
-  'tx_hash',
-  'settling_at',
-  'settled_at',
-  'delivery',
-  'gas_reserved_nano_usd',
-  'check_at',
-  'created_at',
-] as const
+/** What recording writes, of which the readers of a payment do not read the last six. */
+const Recorded = WrittenAndRead.extend({
+  protocolVersion: z.number().nullable(),
+  claimKey: z.string().nullable(),
+  door: z.string(),
+  settlingAt: z.date().nullable(),
+  gasReservedNanoUsd: Amount,
+  checkAt: z.date().nullable(),
+})
+
+type InSnakeCase<T> = T extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${InSnakeCase<Rest>}`
+  : ''
 
 /** A column that recording a payment writes; the others have defaults. */
-export type RecordedColumn = (typeof recorded)[number]
+export type RecordedColumn = InSnakeCase<keyof typeof Recorded.shape>
 
-export const recordedColumns = columnsNamed(recorded)
+export const recorded = columnNames(Recorded) as readonly RecordedColumn[]
+
+export const recordedColumns = columnsOf(Recorded)
 
 const ClaimRow = z.object({ claimKey: z.string() })
 

@@ -118,7 +118,7 @@ function queryableOn(sendUntraced: Send): Queryable {
 }
 
 export type { Pooler } from './pool.ts'
-export { anyLength, columnsNamed, columnsOf, listed, type Queryable, type Sql, sql } from './statement.ts'
+export { anyLength, columnNames, columnsOf, listed, type Queryable, type Sql, sql } from './statement.ts'
 
 export interface DbOptions {
   /** May name several servers: see `parseAddress`. */

@@ -92,17 +92,20 @@ class Statement implements Sql {
 }
 
 /** The names of columns, separated by commas. They are part of the program, and never come from a caller. */
-export function columnsNamed(names: readonly string[]): Sql {
+function columnsNamed(names: readonly string[]): Sql {
   const unfit = names.find((name) => !/^[a-z][a-z0-9_]*$/.test(name))
   if (unfit !== undefined) throw new Error(`${unfit} is no name of a column`)
   return new Statement(names.join(', '), [])
 }
 
+/** The names, in the database, of the columns that a row's schema reads. */
+export function columnNames({ shape }: Pick<z.ZodObject, 'shape'>): string[] {
+  return Object.keys(shape).map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+}
+
 /** The columns that a row's schema reads, under their names in the database. */
-export function columnsOf({ shape }: Pick<z.ZodObject, 'shape'>): Sql {
-  return columnsNamed(
-    Object.keys(shape).map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
-  )
+export function columnsOf(row: Pick<z.ZodObject, 'shape'>): Sql {
+  return columnsNamed(columnNames(row))
 }
 
 function isSql(value: unknown): value is Sql {
