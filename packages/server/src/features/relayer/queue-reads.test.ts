@@ -102,7 +102,7 @@ async function statementsOfTurn(): Promise<readonly (readonly [name: string, sta
 
 test('a turn of a burst reads its signers by their keys, although the tables were empty when their statistics were made', async () => {
   const { db } = database
-  const payload = sql`jsonb_build_object('kind', 'eip3009', 'from', '0x' || n, 'token', '0xaa', 'nonce', '0x' || n, 'value', '1')`
+  const payload = sql`jsonb_build_object('kind', 'eip3009', 'from', '0x' || n, 'token', '0xaa', 'nonce', '0x' || n, 'value', '1', 'signature', jsonb_build_object('kind', 'ecdsa'))`
   const burst = sql`
     select 'burst ' || n as subject_id, ${network}::text as network, 'org_00000000000000000000000001' as organisation_id, 'test' as environment,
       ${payload} as payload, now() + interval '1 hour' as valid_before, now() as created_at from generate_series(1, 600) as n`
