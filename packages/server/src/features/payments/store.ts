@@ -104,7 +104,7 @@ export type PaymentRow = z.output<typeof PaymentRow>
 
 const columns = columnsOf(PaymentRow)
 
-/** What recording writes, of which the readers of a payment do not read the last six. */
+/** The columns that recording writes. Readers of a payment do not read the last six. */
 const Recorded = WrittenAndRead.extend({
   protocolVersion: z.number().nullable(),
   claimKey: z.string().nullable(),
