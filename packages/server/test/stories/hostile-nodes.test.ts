@@ -210,11 +210,14 @@ test.each(twoLies)(
       begin()
       await two.call(shop.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
       await dev().mine({ blocks: 5 })
+      const before = hostile.requested('eth_getTransactionReceipt')
       const seen = new Set<unknown>()
-      for (let count = 0; count < 8; count += 1) {
-        seen.add(await status())
-        await new Promise((resolve) => setTimeout(resolve, 500))
-      }
+      await expect
+        .poll(async () => {
+          seen.add(await status())
+          return hostile.requested('eth_getTransactionReceipt')
+        })
+        .toBeGreaterThanOrEqual(before + 6)
       expect([...seen]).toEqual(['settling'])
       hostile.tellTheTruth()
       await expect.poll(status, { timeout: 60_000, interval: 200 }).toBe('settled')
