@@ -104,7 +104,7 @@ test('a kept key that others can read, and a file that somebody else wrote, are 
   expect(statSync(file).mode & 0o777).toBe(0o600)
 })
 
-test('nothing typed is no key', async () => {
+test('login without input exits with 2', async () => {
   const { run } = aUser()
   const { code, stderr } = await run(['login', '--base-url', world.base])
   expect([code, stderr]).toEqual([2, expect.stringContaining('No key was given')])

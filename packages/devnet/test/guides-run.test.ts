@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterEach(() => reader.endPrograms())
 afterAll(() => reader?.stop())
 
-test('the shop and the agent of the README', async () => {
+test('the shop and the agent of the README run as printed', async () => {
   await reader.server('shop.mjs', reader.block('README.md', 'payMiddleware'))
   expect((await fetch(`http://localhost:${reader.port}/forecast`)).status).toBe(402)
   const printed = await reader.program('agent.mjs', reader.block('README.md', 'wrapFetchWithPayment'))

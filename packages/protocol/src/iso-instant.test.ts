@@ -34,7 +34,7 @@ test.each([
   ['2016-12-31T23:59:60Z', '2017-01-01T00:00:00.000Z'],
   ['0000-01-01', '0000-01-01T00:00:00.000Z'],
   ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
-])('%s is %s', (text, instant) => {
+])('the text %s is the instant %s', (text, instant) => {
   expect(read(text)).toBe(instant)
 })
 

@@ -31,7 +31,7 @@ describe('one route has one pattern, however its address is written', () => {
     ['/users/01H455VB4PEX5VSKNK084SN02Q', '/users/{id}'],
     ['/users/V1StGXR8_Z5jdHi6B-myTw', '/users/{id}'],
     ['/a/1/b/2', '/a/{id}/b/{id}'],
-  ])('%s is %s', (path, pattern) => {
+  ])('the path %s has the pattern %s', (path, pattern) => {
     expect(routePatternOf(path)).toBe(pattern)
   })
 })

@@ -29,7 +29,7 @@ export type UrlPayment = ResponseBody<operations['wallets.pay']>
 export type HoldSummary = ResponseBody<operations['wallets.holds.summary']>
 export type RescanResult = ResponseBody<operations['wallets.deposits.rescan']>
 
-/** The operations on the customer's own wallets and on managed wallets. */
+/** The operations on BYO wallets and on managed wallets. */
 export function walletsOf(send: Send) {
   return {
     master: masterWalletsOf(send),

@@ -63,7 +63,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     expect(at.shop.runs).toHaveLength(1)
   }
 
-  test('a kept answer whose payer left once its delivery was recorded is given to the next request', async () => {
+  test('if the payer disconnects after the delivery of a stored response was recorded, the next request gets that response', async () => {
     at.fake.script('/verify', good, duplicate)
     at.fake.script('/settle', unknown)
     const credential = offered()
@@ -74,7 +74,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     await servedOnce(credential)
   })
 
-  test('a first answer whose payer left once its delivery was recorded is given to the next request', async () => {
+  test('if the payer disconnects after the delivery was recorded, the next request gets the first response', async () => {
     at.fake.script('/verify', good, duplicate)
     at.fake.script('/settle', requested)
     at.fake.script('/redeem', granted)
@@ -83,7 +83,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     await servedOnce(credential)
   })
 
-  test('an answer that was made anew for a payer who left once its delivery was recorded is given to the next request', async () => {
+  test('if the payer disconnects after the delivery was recorded, the next request gets the first response, also after the handler ran again', async () => {
     at.fake.script('/verify', duplicate)
     at.fake.script('/redeem', granted)
     const credential = offered()
@@ -92,7 +92,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
   })
 
   test.each(['settled', 'made anew'])(
-    'an answer (%s) is kept when nobody knows whether its delivery was recorded',
+    'a response (%s) is stored when it is unknown whether its delivery was recorded',
     async (how) => {
       at.fake.script('/verify', ...(how === 'settled' ? [good, duplicate] : [duplicate]))
       at.fake.script('/settle', requested)

@@ -9,7 +9,7 @@ import {
   type PayLimits,
   SigningError,
 } from '../src/pay/index.ts'
-import { asks, errorOf, listeningSigner, noon, offer, seller } from './pay-stage.ts'
+import { asks, errorOf, listeningSigner, noon, offer, payTo, seller } from './pay-stage.ts'
 
 const url = 'https://api.seller.test/report'
 
@@ -80,7 +80,13 @@ test('confirm is called with the price in dollars above the threshold, not at it
   expect(confirm).not.toHaveBeenCalled()
   await pay(`${url}?price=50001`)
   expect(confirm).toHaveBeenCalledExactlyOnceWith(
-    expect.objectContaining({ host: 'api.seller.test', amountUsd: '0.050001', token: 'USDC', network: 'base-sepolia' }),
+    expect.objectContaining({
+      host: 'api.seller.test',
+      amountUsd: '0.050001',
+      token: 'USDC',
+      network: 'base-sepolia',
+      payTo,
+    }),
   )
   expect(signer.requested).toHaveLength(2)
 })

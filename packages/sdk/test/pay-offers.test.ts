@@ -143,8 +143,8 @@ describe('which offer is taken', () => {
   })
 })
 
-describe('answers that ask for nothing that is spoken here', () => {
-  test('are passed on with their body, whatever their status', async () => {
+describe('responses without a supported challenge', () => {
+  test('a response without a supported challenge is returned unchanged', async () => {
     for (const status of [200, 401, 402, 404, 500]) {
       const fetch = async () =>
         new Response('your plan is used up', { status, headers: { 'www-authenticate': 'Bearer' } })
@@ -157,7 +157,7 @@ describe('answers that ask for nothing that is spoken here', () => {
     }
   })
 
-  test("a caller who pays by himself gets the seller's answer to it, and nothing is paid beside", async () => {
+  test("a caller that sends its own payment gets the seller's response, and nothing else is paid", async () => {
     const { signer } = stage({})
     for (const header of ['payment-signature', 'X-PAYMENT', 'payment-authorization', 'authorization']) {
       const fetch = async () => new Response('', { status: 402, headers: asks(offer(1n)) })

@@ -117,5 +117,9 @@ test('with a managed wallet the name of the purchase is the Idempotency-Key of t
   const fetch = seller(() => asks(offer('10000')))
   const pay = createPayingFetch({ wallet: { id: 'mwt_1', wallets }, limits: { perCall: '1' }, fetch })
   expect(await errorOf(pay(url, { purchase: 'report' }))).toMatchObject({ message: 'seen' })
-  expect(wallets.pay).toHaveBeenCalledExactlyOnceWith(expect.anything(), { idempotencyKey: 'report' })
+  const challenge = expect.objectContaining({ status: 402, headers: asks(offer('10000')) })
+  expect(wallets.pay).toHaveBeenCalledExactlyOnceWith(
+    { fromWalletId: 'mwt_1', challenge, maxAmount: '1' },
+    { idempotencyKey: 'report' },
+  )
 })

@@ -12,14 +12,14 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close()
 })
 
-test('another key of the same name does not do', async () => {
+test('a proof does not verify with another key of the same kid', async () => {
   const { jwks: keys } = aSealer()
   expect(await verifySeal(proof, { keys })).toMatchObject({ ok: false, fault: 'signature-invalid' })
   const one = itemProof(proof, songItem.id)
   expect(await verifyItem(one, { keys })).toMatchObject({ ok: false, fault: 'signature-invalid' })
 })
 
-test('the key counts that the statement names: under another name the same bytes do not do', async () => {
+test('a proof verifies only with the key of the kid that its statement names', async () => {
   const whole = (kid: string) => ({ keys: [{ ...jwk, kid }] })
   for (const kid of [
     'seal-2',
@@ -57,7 +57,7 @@ test.each<[string, unknown]>([
   ['without a name', { ...jwk, kid: undefined }],
   ['of 31 bytes', { ...jwk, x: Buffer.alloc(31).toString('base64url') }],
   ['that is null', null],
-])('a key %s is passed over', async (_what, other) => {
+])('a key %s is ignored', async (_what, other) => {
   expect(await verifySeal(proof, { keys: { keys: [other] } })).toMatchObject({ ok: false, fault: 'keys-unusable' })
   expect(await verifySeal(proof, { keys: { keys: [other, jwk] } })).toMatchObject({ ok: true })
 })

@@ -10,7 +10,7 @@ import { takeUnsigned as takeSweeps } from '../src/features/wallets/sweep/relay-
 import { listPlanned as listOnTempo } from '../src/features/wallets/sweep/tempo-store.ts'
 import { listQueuesByShares } from '../src/features/webhooks/delivery/queue-store.ts'
 import { type Sql, sql, type Tx } from '../src/platform/db/db.ts'
-import type { DueStarts } from '../src/platform/db/due-checks.ts'
+import type { DueCursors } from '../src/platform/db/due-checks.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { type Expressions, fillTable, statement } from './fill-table.ts'
 import { rowsRead } from './rows-read.ts'
@@ -43,7 +43,7 @@ interface List {
   /** Most rows that one list has. */
   readonly most: number
   /** The list. Its last statement returns the rows, or `taken` does. */
-  readonly read: (tx: Tx, starts: DueStarts) => Promise<unknown>
+  readonly read: (tx: Tx, cursors: DueCursors) => Promise<unknown>
   readonly taken?: Sql
   /** Rows of other tables that the list reads. */
   readonly beside?: readonly (readonly [table: string, rows: Expressions])[]
@@ -58,7 +58,7 @@ const lists: readonly List[] = [
     rows: { id: `'apr_' || n`, kind: `'transfer'`, status: `'granted'`, organisation_id: owner, apply_at: dueAt },
     idle: `apply_at = now() + interval '2 days'`,
     most: 100,
-    read: (tx, starts) => takeToApply(tx, { kinds: ['transfer', 'refund'], now, until, starts }),
+    read: (tx, cursors) => takeToApply(tx, { kinds: ['transfer', 'refund'], now, until, cursors }),
   },
   {
     name: 'automatic sweeps',
@@ -72,7 +72,7 @@ const lists: readonly List[] = [
     },
     idle: `auto_sweep_due_at = now() + interval '2 days'`,
     most: 20,
-    read: (tx, starts) => listSweeps(tx, 'base', { now, most: 20, starts }),
+    read: (tx, cursors) => listSweeps(tx, 'base', { now, most: 20, cursors }),
   },
   {
     name: 'transfers at a partner',
@@ -87,7 +87,7 @@ const lists: readonly List[] = [
     },
     idle: `look_at = now() + interval '2 days'`,
     most: 100,
-    read: (tx, starts) => listDueForPoll(tx, { now, starts }),
+    read: (tx, cursors) => listDueForPoll(tx, { now, cursors }),
   },
   {
     name: 'refunds whose transfers are to be read',
@@ -95,7 +95,7 @@ const lists: readonly List[] = [
     rows: { id: `'rfd_' || n`, status: `'pending'`, organisation_id: owner, check_at: dueAt },
     idle: `check_at = now() + interval '2 days'`,
     most: 100,
-    read: (tx, starts) => takeRefunds(tx, { now, most: 100, starts }),
+    read: (tx, cursors) => takeRefunds(tx, { now, most: 100, cursors }),
     taken: sql`select organisation_id from payment_refunds where check_at > ${now}`,
   },
   {
@@ -107,7 +107,7 @@ const lists: readonly List[] = [
     },
     idle: `status = 'failed'`,
     most: 100,
-    read: (tx, starts) => takeSweeps(tx, 'base', { most: 100, starts }),
+    read: (tx, cursors) => takeSweeps(tx, 'base', { most: 100, cursors }),
     taken: sql`select organisation_id from sweep_transfers where tried_at = now()`,
     beside: [
       ['child_addresses', { id: childId, master_wallet_id: `'mwt_1'` }],
@@ -123,7 +123,7 @@ const lists: readonly List[] = [
     },
     idle: `status = 'failed'`,
     most: 100,
-    read: (tx, starts) => listOnTempo(tx, 'tempo', { most: 100, starts }),
+    read: (tx, cursors) => listOnTempo(tx, 'tempo', { most: 100, cursors }),
   },
   {
     name: 'transfers to be signed',
@@ -131,7 +131,7 @@ const lists: readonly List[] = [
     rows: { transfer_id: `'wtx_' || n`, network: `'base'`, status: `'planned'`, share_owner: owner, tried_at: dueAt },
     idle: `status = 'failed'`,
     most: 100,
-    read: (tx, starts) => takeTransfers(tx, 'base', { most: 100, starts }),
+    read: (tx, cursors) => takeTransfers(tx, 'base', { most: 100, cursors }),
     taken: sql`select share_owner as organisation_id from transfer_authorisations where tried_at = now()`,
     beside: [['transfers', { id: `'wtx_' || n` }]],
   },
@@ -141,7 +141,7 @@ const lists: readonly List[] = [
     rows: { webhook_id: `'wh_' || n`, organisation_id: owner, look_at: dueAt },
     idle: `look_at = now() + interval '2 days'`,
     most: 100,
-    read: (tx, starts) => listQueuesByShares(tx, { now, most: 100, starts }),
+    read: (tx, cursors) => listQueuesByShares(tx, { now, most: 100, cursors }),
   },
   {
     name: 'blobs to delete',
@@ -149,8 +149,8 @@ const lists: readonly List[] = [
     rows: { blob_key: `'blob_' || lpad(to_hex(n), 32, '0')`, share_owner: owner, due_at: dueAt },
     idle: `due_at = now() + interval '2 days'`,
     most: 100,
-    read: async (tx, starts) => {
-      const due = await listDeletions(tx, { now, most: 100, starts })
+    read: async (tx, cursors) => {
+      const due = await listDeletions(tx, { now, most: 100, cursors })
       const keys = due.map(({ blobKey }) => blobKey)
       await tx.many(
         Owner,
@@ -162,7 +162,7 @@ const lists: readonly List[] = [
 ]
 
 /** The organisations of the rows that a list returns, and how many rows of its table it reads. Only some columns of the rows are filled. */
-function listed({ table, read, taken }: List, starts: DueStarts) {
+function listed({ table, read, taken }: List, cursors: DueCursors) {
   return database.db.tx(
     async (tx) => {
       let rows: readonly unknown[] = []
@@ -174,7 +174,7 @@ function listed({ table, read, taken }: List, starts: DueStarts) {
         },
       }
       const before = await rowsRead(tx, `^${table}$`)
-      await read(reading, starts)
+      await read(reading, cursors)
       const count = Number((await rowsRead(tx, `^${table}$`)) - before)
       if (taken !== undefined) rows = await tx.many(Owner, taken)
       const owners = z
@@ -194,12 +194,12 @@ describe.each(lists)('$name', (list) => {
       await db.run(statement(`truncate ${table} cascade`))
     await fillTable(db, list.table, list.rows, { last })
     for (const [table, rows] of list.beside ?? []) await fillTable(db, table, rows, { last })
-    const starts: DueStarts = new Map()
+    const cursors: DueCursors = new Map()
     const reached = new Set<string>()
     // Each list reaches as many organisations as it has rows.
     const listsNeeded = Math.ceil((others + 1) / list.most) + 1
     for (let count = 0; count < listsNeeded; count++) {
-      const { owners, read } = await listed(list, starts)
+      const { owners, read } = await listed(list, cursors)
       expect(read).toBeLessThan(1_500)
       for (const one of owners) reached.add(one)
     }
@@ -210,7 +210,7 @@ describe.each(lists)('$name', (list) => {
     const idle = await db.tx(
       async (tx) => {
         const before = await rowsRead(tx, `^${list.table}$`)
-        expect(await list.read(tx, starts)).toEqual([])
+        expect(await list.read(tx, cursors)).toEqual([])
         return Number((await rowsRead(tx, `^${list.table}$`)) - before)
       },
       { readsInOrder: true },

@@ -128,11 +128,11 @@ const everywhere: readonly (readonly [name: string, work: (tx: Tx) => Promise<un
   ['statistics', (tx) => listIntervals(tx, own(), hour(), { from: hour().from, seconds: 60 })],
   ['a log of an older version', (tx) => findPaymentByLog(tx, own(), 'plog_01h455vb4pex5vsknk084sn02q')],
   ['whether any is to check', reading(isAnyToCheck([network], now))],
-  ['those to check', (tx) => listToCheck(tx, network, { now, most: 5, starts: new Map() })],
+  ['those to check', (tx) => listToCheck(tx, network, { now, most: 5, cursors: new Map() })],
   ['the open ones of a payer', (tx) => listOpenOf(tx, payer, 5)],
   ['the open hashes of a payer', (tx) => listOpenHashes(tx, payer, 5)],
   ['whether any is sent', reading(isAnyDue([network]))],
-  ['those sent', (tx) => takeDue(dbInside(tx), network, { most: limit, starts: new Map() })],
+  ['those sent', (tx) => takeDue(dbInside(tx), network, { most: limit, cursors: new Map() })],
   ['sessions to revoke', (tx) => markRevoked(tx, now, 5)],
   ['the depths of queues', (tx) => listDepths(tx)],
   ['a redemption by claims', (tx) => lockRedeemable(tx, own(), { claimKeys: [`claim ${oldest()}`] })],
@@ -143,7 +143,7 @@ const everywhere: readonly (readonly [name: string, work: (tx: Tx) => Promise<un
   ['sessions', (tx) => listSessions(tx, own(), page)],
   ['a session', (tx) => findSessionOf(tx, own(), oldest())],
   ['refunds', (tx) => listRefunds(tx, own(), oldest(), page)],
-  ['due refunds', (tx) => takeDueRefunds(tx, { now, most: limit, starts: new Map() })],
+  ['due refunds', (tx) => takeDueRefunds(tx, { now, most: limit, cursors: new Map() })],
 ]
 
 test.each(everywhere)('%s: no month of 60 is read whole', async (_name, work) => {

@@ -37,7 +37,7 @@ const statements: readonly (readonly [name: string, work: (tx: Tx) => Promise<un
   ['hashes', (tx) => markHashes(tx, [{ paymentId: idAt(1), hash: '0x1' }])],
   ['deliveries', (tx) => markDelivered(tx, tenant, some, now)],
   ['a session', (tx) => lockBuying(tx, tenant, idAt(1))],
-  ['those to check', (tx) => listToCheck(tx, 'base', { now, most: 5, starts: new Map() })],
+  ['those to check', (tx) => listToCheck(tx, 'base', { now, most: 5, cursors: new Map() })],
   [
     'whether any is to check',
     (tx) => tx.many(z.looseObject({}), sql`select 1 as one where ${isAnyToCheck(['base'], now)}`),

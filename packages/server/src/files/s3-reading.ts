@@ -1,8 +1,8 @@
 import { finished, Readable } from 'node:stream'
 import { GetObjectCommand, HeadObjectCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3'
 import type { FairSemaphore } from '../platform/fair-semaphore.ts'
-import { freed } from '../platform/freed.ts'
 import { releaseRecentMemory } from '../platform/memory.ts'
+import { releaseChunks } from '../platform/release-chunks.ts'
 import { ReusedBufferStream, type TakeBytes } from '../platform/reused-buffer-stream.ts'
 import { BlobRangeOutside, fail } from './errors.ts'
 import type { ByteRange, OpenedBlob } from './port.ts'
@@ -186,7 +186,7 @@ class ObjectContent extends ReusedBufferStream {
       isStalled = true
       body.destroy()
     }
-    for await (const piece of freed(body)) {
+    for await (const piece of releaseChunks(body)) {
       const { byteLength } = piece
       const timer = setTimeout(stall, this.#reads.stalledMs)
       await take(piece).finally(() => clearTimeout(timer))

@@ -66,7 +66,7 @@ test('a test deposit is real money on the test chain, and is published like any 
   }
 })
 
-test('on Tempo too', async () => {
+test('a test deposit on Tempo is reported', async () => {
   const master = await aMaster('tempo', 'pathUSD')
   expect((await deposit({ walletId: master.id, token: 'pathUSD', amount: '2' })).status).toBe(202)
   await expect.poll(() => reported(master.id), { timeout: 60_000 }).toEqual([['2', 'pathUSD', faucet]])

@@ -5,8 +5,8 @@ import { StateBadge, Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Time, useNow } from '../../ui/values.tsx'
 import { Actor } from '../audit/actor.tsx'
+import { useCreators } from './creators.ts'
 import { shownKey, stateOf } from './key-words.ts'
-import { useMakers } from './makers.ts'
 
 type OnRevoke = ((key: ApiKeyRecord) => void) | undefined
 
@@ -18,7 +18,7 @@ export function columnsWith(onRevoke: OnRevoke): readonly Column<ApiKeyRecord>[]
     { id: 'scopes', head: 'Permissions', width: 'w-42', from: 'lg', cell: (key) => <Scopes apiKey={key} /> },
     { id: 'used', head: 'Last used', width: 'w-28', from: 'lg', cell: (key) => <LastUsed apiKey={key} /> },
     { id: 'end', head: 'Expires', width: 'w-34', from: 'xl', cell: (key) => <End apiKey={key} /> },
-    { id: 'maker', head: 'Created by', width: 'w-42', from: 'xl', cell: (key) => <Maker apiKey={key} /> },
+    { id: 'creator', head: 'Created by', width: 'w-42', from: 'xl', cell: (key) => <Creator apiKey={key} /> },
     {
       id: 'acts',
       head: <span className="sr-only">Revoke</span>,
@@ -83,8 +83,8 @@ function End({ apiKey: { revokedAt, expiresAt } }: KeyProps) {
 }
 
 /** The creator of the key according to the audit log; without a record, the key that created it, if any. */
-function Maker({ apiKey: { id, madeBy } }: KeyProps) {
-  const actor = useMakers().get(id)
+function Creator({ apiKey: { id, madeBy } }: KeyProps) {
+  const actor = useCreators().get(id)
   if (actor !== undefined) return <Actor record={{ actor }} />
   if (madeBy !== null) return <Actor record={{ actor: { kind: 'api-key', apiKeyId: madeBy } }} />
   return <span className="text-ink-3">not known</span>

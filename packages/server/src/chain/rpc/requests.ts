@@ -164,7 +164,7 @@ function keepResponses(
 /** The gas of a call: a number, or the data with which the called code reverts, which may have megabytes and is of no use. */
 const estimate = 'eth_estimateGas'
 
-/** Calls whose responses have any length, by what strangers wrote on the chain. */
+/** Calls whose responses have any length, since anybody can write data of any length on the chain. */
 const ofAnyLength = new Set(['eth_getLogs', 'eth_getTransactionReceipt'])
 
 function isOfAnyLength({ method }: RpcCall): boolean {

@@ -2,7 +2,7 @@ import { formatAmount } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import { type Background, type Call, callerId } from '../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../platform/db/db.ts'
-import type { DueStarts } from '../../platform/db/due-checks.ts'
+import type { DueCursors } from '../../platform/db/due-checks.ts'
 import { Problem } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
@@ -257,7 +257,7 @@ export interface Application<D extends Deps> {
  */
 export function applyDecisions<D extends Deps>(application: Application<D>): Recurring<D> {
   const { kinds } = application
-  const starts: DueStarts = new Map()
+  const cursors: DueCursors = new Map()
   return {
     name: application.name,
     everyMs: 500,
@@ -265,7 +265,7 @@ export function applyDecisions<D extends Deps>(application: Application<D>): Rec
     async run(system, beside) {
       const now = system.clock.now()
       const until = instantOf(now.getTime() + retryMs)
-      const rows = await system.db.tx((tx) => takeToApply(tx, { kinds, now, until, starts }), { readsInOrder: true })
+      const rows = await system.db.tx((tx) => takeToApply(tx, { kinds, now, until, cursors }), { readsInOrder: true })
       const begun = await applyAll(system, { application, stopping: beside?.stopping }, rows)
       if (beside === undefined) await Promise.all(begun)
       else for (const one of begun) beside(one)

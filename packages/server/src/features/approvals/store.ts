@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { type DueStarts, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
+import { type DueCursors, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
 import { boundsOf, filtered, type ListedRows, listRows } from '../../platform/db/page.ts'
 import { type AccountId, type ApiKeyId, type Id, id, type MasterWalletId } from '../../platform/ids.ts'
 import { policyOperations } from '../wallets/index.ts'
@@ -201,14 +201,20 @@ export async function takeToApply(
     readonly kinds: readonly ApprovalKind[]
     readonly now: Date
     readonly until: Date
-    readonly starts: DueStarts
+    readonly cursors: DueCursors
   },
 ): Promise<ApprovalRow[]> {
-  const { kinds, now, until, starts } = due
+  const { kinds, now, until, cursors } = due
   const dueIds: string[] = []
   for (const network of kinds)
     dueIds.push(
-      ...(await listDueChecks(tx, { table: toApply, network, now: sql`${now}::timestamptz`, most: listedMax, starts })),
+      ...(await listDueChecks(tx, {
+        table: toApply,
+        network,
+        now: sql`${now}::timestamptz`,
+        most: listedMax,
+        cursors,
+      })),
     )
   if (dueIds.length === 0) return []
   const chosen = await firstOfEach(tx, dueIds)

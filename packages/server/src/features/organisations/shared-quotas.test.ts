@@ -88,7 +88,7 @@ test('they share wallets, webhooks and storage, and registrations at once do not
   expect([refused.status, codeOf(refused)]).toEqual([429, 'storage-quota-exceeded'])
 })
 
-test('they share the payments of the month, sold at once', async () => {
+test('organisations of one account cannot together exceed the monthly payments, even concurrently', async () => {
   const first = await world.organisation('hobby')
   const second = await another(first)
   const third = await another(first)

@@ -59,7 +59,7 @@ export function createChainMemory(): ChainMemory {
 
 /** Creates the state of the checks of unsettled payments, for a process that has made none yet. */
 export function createUnsettledChecks(): UnsettledChecks {
-  return { starts: new Map(), search: createByOrganisation() }
+  return { cursors: new Map(), search: createByOrganisation() }
 }
 
 /** Builds the feature. */

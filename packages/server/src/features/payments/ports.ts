@@ -5,7 +5,7 @@ import type { MppSecrets } from '../../custody/index.ts'
 import type { ServiceSealPort } from '../../custody/service-seal.ts'
 import type { Call, Environment, Deps as PlatformDeps, Tenant } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
-import type { DueStarts } from '../../platform/db/due-checks.ts'
+import type { DueCursors } from '../../platform/db/due-checks.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
@@ -61,7 +61,7 @@ export interface ChainMemory {
 /** State that a process keeps between two checks of unsettled payments. */
 export interface UnsettledChecks {
   /** Where the next look-ups of due payments start, by network, and that of due refunds. */
-  readonly starts: DueStarts
+  readonly cursors: DueCursors
   /** Limits the searches for the transactions of used authorizations. */
   readonly search: ByOrganisation
 }

@@ -37,7 +37,7 @@ const PlanRow = z.object({ plan: PlanName })
  * Takes the locks of these names and of the organisation's shared quota, always in the same order, and returns the
  * plan. The next statement, which the caller may send at once, sees everything that earlier owners of the locks committed. It is planned
  * once for each connection and without sequential scans, because its plan is kept from when the tables were small. The transaction must not insert
- * payments by any other statement than `insertReceipts`: the trigger that claims what a payment uses up is off until its end.
+ * payments by any other statement than `insertReceipts`: the trigger that reserves the nonces of a payment is off until its end.
  */
 export async function lockForRecording(tx: Tx, tenant: Tenant, lockNames: readonly string[]): Promise<PlanName> {
   const row = await tx.one(

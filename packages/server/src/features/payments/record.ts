@@ -30,7 +30,7 @@ import { insertReceipts, lockForRecording, type NewReceipt, type Verdict } from 
 import { evictOpenPayments } from './release.ts'
 import type { VerifiedPayment } from './schema.ts'
 import { findPayment, type NewPayment, type PaymentRow } from './store.ts'
-import { type FreedQuota, uncountUnmined, unminedMs } from './unmined-payments.ts'
+import { type FreedQuota, freeQuotaOfUnmined, unminedMs } from './unmined-payments.ts'
 
 /** Limits of the deployment that recording applies. */
 export interface RecordLimits {
@@ -59,7 +59,7 @@ type Free = (candidate: Candidate, exhausted: ExhaustedQuota) => Promise<FreedQu
 export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
   const recorders = new Map<string, (candidate: Candidate) => Promise<Outcome>>()
   const ways = [
-    { free: uncountUnmined, attempt: pauseAfterShortage<Outcome>() },
+    { free: freeQuotaOfUnmined, attempt: pauseAfterShortage<Outcome>() },
     { free: evictOpenPayments, attempt: oneAtATime(pauseAfterShortage<Outcome>()) },
   ]
   const recorderOf = ({ tenant }: Ctx) => {

@@ -42,9 +42,9 @@ async function put(
 
 /** Look-ups of one process: each continues where the one before stopped. */
 function aLook(): (most: number) => Promise<string[]> {
-  const starts = new Map<string, string>()
+  const cursors = new Map<string, string>()
   return async (most) =>
-    (await listToCheck(database.db, network, { now, most, starts })).map(({ organisationId }) => organisationId)
+    (await listToCheck(database.db, network, { now, most, cursors })).map(({ organisationId }) => organisationId)
 }
 
 test('a thousand due payments of one organisation delay no other’s payment', async () => {

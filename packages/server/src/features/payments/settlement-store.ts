@@ -322,7 +322,7 @@ export function isAnyToCheck(networks: readonly string[], now: Date): Sql {
 export async function listToCheck(
   db: Queryable,
   network: string,
-  { now, ...due }: Pick<DueChecks, 'most' | 'starts'> & { readonly now: Date },
+  { now, ...due }: Pick<DueChecks, 'most' | 'cursors'> & { readonly now: Date },
 ): Promise<CheckedRow[]> {
   const paymentIds = await listDueChecks(db, { table: sql`payments`, network, now: sql`${now}::timestamptz`, ...due })
   if (paymentIds.length === 0) return []

@@ -13,14 +13,14 @@ export type FreedQuota = 'some' | 'too-little' | 'too-little-for-payer' | 'none'
 
 /** How long a payer's transaction counts in the month while no block includes it, in milliseconds. */
 export const unminedMs = 10_000
-/** Most payments that are uncounted for one. */
+/** Most payments whose quota is freed for one. */
 const freedMax = 100
 
 /**
  * Removes payments from the month's count, and releases their gas, if by a majority of the nodes no block includes their transactions ten seconds after
  * they were sent; the oldest first. Nothing else changes for them: a block may still include them.
  */
-export async function uncountUnmined({ ctx, payment }: Candidate, exhausted: ExhaustedQuota): Promise<FreedQuota> {
+export async function freeQuotaOfUnmined({ ctx, payment }: Candidate, exhausted: ExhaustedQuota): Promise<FreedQuota> {
   const until = instantOf(ctx.clock.now().getTime() - unminedMs)
   const sent = await listUnmined(ctx.db, ctx.tenant, payment, { exhausted, until, most: freedMax })
   const byNetwork = Map.groupBy(sent, ({ network }) => network)

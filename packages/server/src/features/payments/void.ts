@@ -58,8 +58,8 @@ interface Checked {
 
 /** Checks due payments. Those that the chain cannot decide yet become due later, so that they block none behind them. */
 async function checkDue(ctx: System, network: Network, beside: Beside): Promise<void> {
-  const { starts, search } = ctx.unsettledChecks
-  const due = { now: ctx.clock.now(), most: perTurnMax, starts }
+  const { cursors, search } = ctx.unsettledChecks
+  const due = { now: ctx.clock.now(), most: perTurnMax, cursors }
   const rows = await ctx.db.tx((tx) => listToCheck(tx, network.name, due), { readsInOrder: true })
   if (rows.length === 0) return
   const chain = ctx.chains.on(network)

@@ -21,7 +21,7 @@ const sourceLimit: RateLimit = { perSecond: 1 / 2, burst: 30 }
  */
 const pairLimit: RateLimit = { perSecond: 1 / 300, burst: 10 }
 /** Password attempts of all unknown browsers with one e-mail address. It limits how fast a password can be guessed from many network addresses. */
-const strangersLimit: RateLimit = { perSecond: 1 / 60, burst: 20 }
+const unknownBrowsersLimit: RateLimit = { perSecond: 1 / 60, burst: 20 }
 /** Attempts of a browser in which somebody signed in with the e-mail address before. */
 const knownLimit: RateLimit = { perSecond: 1 / 60, burst: 10 }
 
@@ -42,7 +42,7 @@ export type SignInLimit = (attempt: SignInAttempt) => readonly Semaphore[]
 /** Paths that compute the hash of a password (scrypt), which takes a thread of the process for some dozen milliseconds. */
 const hashingPath = /^\/(sign-in\/email|change-password|reset-password)$/
 /** Most such hashes at once: one of the process's four threads is left for its files. */
-const strangersAtOnce = 2
+const unknownBrowsersAtOnce = 2
 const knownAtOnce = 1
 
 /**
@@ -56,8 +56,8 @@ function hashQueues({ path, address, accountId }: SignInAttempt, isKnown: boolea
   if (isKnown) return [known]
   if (accountId !== undefined) return [{ name: `password of ${accountId}`, widthMax: 1 }, known]
   return [
-    { name: `strangers' passwords of ${addressSite(address)}`, widthMax: 1 },
-    { name: "strangers' passwords", widthMax: strangersAtOnce },
+    { name: `passwords of unknown browsers at ${addressSite(address)}`, widthMax: 1 },
+    { name: 'passwords of unknown browsers', widthMax: unknownBrowsersAtOnce },
   ]
 }
 
@@ -73,7 +73,7 @@ export function createSignInLimit(
   const ofSource = createLimiter(sourceLimit, clock)
   const ofBeginnings = createLimiter(sourceLimit, clock)
   const ofPair = createLimiter(pairLimit, clock)
-  const ofStrangers = createLimiter(strangersLimit, clock)
+  const ofUnknownBrowsers = createLimiter(unknownBrowsersLimit, clock)
   const ofKnown = createLimiter(knownLimit, clock)
   return (attempt) => {
     const { path, address, cookies, sent } = attempt
@@ -88,7 +88,7 @@ export function createSignInLimit(
     else if (kind === 'password' && email !== undefined)
       admissions.push(
         () => ofPair(`${source} ${email}`),
-        () => ofStrangers(email),
+        () => ofUnknownBrowsers(email),
       )
     // In order: a refusal by one limit takes no tokens from the next.
     for (const admission of admissions) admit(admission())

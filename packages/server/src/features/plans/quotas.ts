@@ -81,7 +81,7 @@ const fail = defineErrors({
     title,
     detail: 'The plan allows no more wallets of your own.',
     causes: [
-      'The organisation has registered as many of its own wallets as the plan includes (`limit`); wallets that were deleted do not count.',
+      'The organisation has registered as many BYO wallets as the plan includes (`limit`); wallets that were deleted do not count.',
     ],
     fix: 'Delete one that is not used (`DELETE /wallet-infra/byo-wallets/{id}`), or raise the plan at `upgradeUrl`. One wallet can take payments of all your routes.',
   },

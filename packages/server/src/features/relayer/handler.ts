@@ -26,7 +26,7 @@ export function relayHandler(parts: Parts): LaneHandler {
  * The number of attempts that is stored for a relay that used more than its gas grant. It is above the maximum, so that
  * the relay is not sent again.
  */
-const attemptsOfBurner = 1_000
+const attemptsAfterGasExceeded = 1_000
 
 type Parts = Pick<RelayerParts, 'purposes'>
 type Carried = readonly CarriedRow[]
@@ -76,7 +76,7 @@ async function finish({ purposes }: Parts, tx: Tx, mined: readonly MinedTransact
   const spent = spentOn(carried, mined)
   await markLeft(
     tx,
-    left.map((relay) => ({ ...relay, attempts: hasBurnt(relay, spent) ? attemptsOfBurner : relay.attempts })),
+    left.map((relay) => ({ ...relay, attempts: hasBurnt(relay, spent) ? attemptsAfterGasExceeded : relay.attempts })),
   )
   await markSettled(
     tx,

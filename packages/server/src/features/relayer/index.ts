@@ -42,7 +42,7 @@ export function relayerParts(deps: Deps, purposes: readonly RelayPurpose[], leas
     networks: deps.chains.configured.filter(({ settlesEip3009 }) => settlesEip3009),
     purposes: new Map(purposes.map((purpose) => [purpose.purpose, purpose])),
     timings: relayTimings(leaseMs),
-    checkStarts: new Map(),
+    checkCursors: new Map(),
     search: createByOrganisation(),
   }
 }

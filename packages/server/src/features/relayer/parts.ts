@@ -1,6 +1,6 @@
 import type { Network } from '@purser/protocol'
 import type { Tx } from '../../platform/db/db.ts'
-import type { DueStarts } from '../../platform/db/due-checks.ts'
+import type { DueCursors } from '../../platform/db/due-checks.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from './port.ts'
@@ -35,7 +35,7 @@ export interface RelayerParts {
   readonly purposes: ReadonlyMap<string, RelayPurpose>
   readonly timings: RelayTimings
   /** Where the next look-up of relays to check starts. */
-  readonly checkStarts: DueStarts
+  readonly checkCursors: DueCursors
   /** Limits the searches for the transactions of used nonces. */
   readonly search: ByOrganisation
 }

@@ -95,7 +95,7 @@ async function statementsOfTurn(): Promise<readonly (readonly [name: string, sta
     return endVisit({ ...tx, many: spy(statements, tx.many), run }, visitedBy(turn, turn.selected), bounds.timeLeftMs)
   })
   await note('end', ending)
-  await note('checks', takeChecks(spied, network, { most: checksMax, starts: new Map(), firstMs: 1, mostMs: 1 }))
+  await note('checks', takeChecks(spied, network, { most: checksMax, cursors: new Map(), firstMs: 1, mostMs: 1 }))
   await note('forgotten', listForgotten(spied, network, 30_000))
   return named
 }

@@ -261,7 +261,7 @@ test('a relay that must be sent alone leaves the shared queue, and a released on
   expect(idsOf(await pick(true))).toEqual(relayIds)
   await setToCheck(db, relayIds, { firstMs: 0, mostMs: 0 })
   expect(idsOf(await pick(true))).toEqual([])
-  const taken = await takeChecks(db, network, { most: 500, starts: new Map(), firstMs: 1_000, mostMs: 2_000 })
+  const taken = await takeChecks(db, network, { most: 500, cursors: new Map(), firstMs: 1_000, mostMs: 2_000 })
   expect(taken.map(({ id }) => id)).toEqual(relayIds)
   await releaseRelays(db, relayIds)
   expect(idsOf(await pick(true))).toEqual(relayIds)
@@ -323,7 +323,7 @@ test('a relay that is withdrawn while it is being sent is sent once or not at al
 test('a read of the chain that always fails backs off and blocks no others', async () => {
   const { db } = database
   await put({ organisation: 'a', signer: '0x1', count: 600, endsIn: -1 })
-  const take = () => takeChecks(db, network, { most: 500, starts: new Map(), firstMs: 60_000, mostMs: 300_000 })
+  const take = () => takeChecks(db, network, { most: 500, cursors: new Map(), firstMs: 60_000, mostMs: 300_000 })
   const [first, second, third] = [await take(), await take(), await take()]
   expect([first.length, second.length, third.length]).toEqual([500, 100, 0])
   expect(new Set([...first, ...second].map(({ id }) => id)).size).toBe(600)
@@ -349,7 +349,7 @@ test('a thousand due reads of one organisation delay no read of another’s rela
   await put({ organisation: 'a', signer: '0x1', count: 1_000, endsIn: -1 })
   await db.run(sql`update relays set check_at = now() - interval '1 hour'`)
   await put({ organisation: 'b', signer: '0x2', count: 1, endsIn: -1 })
-  const taken = await takeChecks(db, network, { most: 500, starts: new Map(), firstMs: 60_000, mostMs: 300_000 })
+  const taken = await takeChecks(db, network, { most: 500, cursors: new Map(), firstMs: 60_000, mostMs: 300_000 })
   expect(taken).toHaveLength(500)
   expect(taken.slice(0, 2).map(({ organisationId }) => organisationId)).toContain(org('b'))
 })
@@ -360,7 +360,7 @@ test('due reads of one payer in forty organisations delay no read of another pay
     await put({ organisation: `a${organisation}`, signer: '0xeverywhere', count: 50, endsIn: -1 })
   await db.run(sql`update relays set check_at = now() - interval '1 hour'`)
   await put({ organisation: 'b', signer: '0xalone', count: 1, endsIn: -1 })
-  const taken = await takeChecks(db, network, { most: 500, starts: new Map(), firstMs: 60_000, mostMs: 300_000 })
+  const taken = await takeChecks(db, network, { most: 500, cursors: new Map(), firstMs: 60_000, mostMs: 300_000 })
   expect(taken).toHaveLength(500)
   expect(new Set(taken.map(({ organisationId }) => organisationId)).size).toBe(41)
   expect(taken.slice(0, 41).map(({ organisationId }) => organisationId)).toContain(org('b'))

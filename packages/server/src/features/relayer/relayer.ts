@@ -288,8 +288,8 @@ const attemptsMax = 3
  * take long, so they are passed to `beside` and continue after the return. Returns whether there may be more.
  */
 async function checkRelays(parts: RelayerParts, network: Network, beside: Beside): Promise<boolean> {
-  const { ctx, timings, checkStarts: starts } = parts
-  const rows = await takeChecks(ctx.db, network.name, { most: checkedMax, starts, ...timings.backoff })
+  const { ctx, timings, checkCursors: cursors } = parts
+  const rows = await takeChecks(ctx.db, network.name, { most: checkedMax, cursors, ...timings.backoff })
   if (rows.length === 0) return false
   const chain = ctx.chains.on(network)
   const states = await nonceStates(

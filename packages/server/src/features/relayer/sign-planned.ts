@@ -1,6 +1,6 @@
 import type { Background } from '../../platform/ctx.ts'
 import type { Sql, Tx } from '../../platform/db/db.ts'
-import type { DueChecks, DueStarts } from '../../platform/db/due-checks.ts'
+import type { DueChecks, DueCursors } from '../../platform/db/due-checks.ts'
 import type { Recurring } from '../../platform/job.ts'
 import type { AuthorizationPayload } from './port.ts'
 import type { Deps } from './ports.ts'
@@ -10,7 +10,7 @@ import { relays } from './relays.ts'
 const signedAtOnceMax = 200
 
 /** The bounds of a list of transfers that are not signed yet: the most that it lists, and where it starts. */
-export type PlannedBounds = Pick<DueChecks, 'most' | 'starts'>
+export type PlannedBounds = Pick<DueChecks, 'most' | 'cursors'>
 
 /** Transfers that are stored before they are signed. */
 export interface PlannedTransfers<D extends Deps, Planned extends { readonly isPast: boolean }> {
@@ -40,13 +40,13 @@ export interface PlannedTransfers<D extends Deps, Planned extends { readonly isP
 export function signPlanned<D extends Deps, Planned extends { readonly isPast: boolean }>(
   transfers: PlannedTransfers<D, Planned>,
 ): Recurring<D> {
-  const starts: DueStarts = new Map()
+  const cursors: DueCursors = new Map()
   return {
     name: transfers.name,
     everyMs: transfers.everyMs,
     isDue: (deps) => transfers.isAnyPlanned(networksOf(deps)),
     async run(ctx) {
-      while ((await signSome(ctx, transfers, starts)) >= signedAtOnceMax);
+      while ((await signSome(ctx, transfers, cursors)) >= signedAtOnceMax);
     },
   }
 }
@@ -59,11 +59,11 @@ function networksOf({ chains }: Pick<Deps, 'chains'>): readonly string[] {
 async function signSome<D extends Deps, Planned extends { readonly isPast: boolean }>(
   ctx: D & Background,
   { take, createSign, purpose, signing, idsOf, endUnsigned }: PlannedTransfers<D, Planned>,
-  starts: DueStarts,
+  cursors: DueCursors,
 ): Promise<number> {
   const planned: Planned[] = []
   for (const network of networksOf(ctx)) {
-    const due = { most: signedAtOnceMax, starts }
+    const due = { most: signedAtOnceMax, cursors }
     planned.push(...(await ctx.db.tx((tx) => take(tx, network, due), { readsInOrder: true })))
   }
   if (planned.length === 0) return 0

@@ -1,7 +1,7 @@
 import type { Hex, Network } from '@purser/protocol'
 import { z } from 'zod'
 import { anyLength, type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { type DueStarts, listDueChecks } from '../../platform/db/due-checks.ts'
+import { type DueCursors, listDueChecks } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import { RelayPayload, relayPurpose, relayStates } from './port.ts'
 
@@ -157,9 +157,9 @@ const watchedMsMax = 15_000
 export async function takeChecks(
   db: Db,
   network: string,
-  { most, starts, firstMs, mostMs }: Backoff & { readonly most: number; readonly starts: DueStarts },
+  { most, cursors, firstMs, mostMs }: Backoff & { readonly most: number; readonly cursors: DueCursors },
 ): Promise<CheckRow[]> {
-  const relayIds = await listDueChecks(db, { table: sql`relays`, network, now: sql`now()`, most, starts })
+  const relayIds = await listDueChecks(db, { table: sql`relays`, network, now: sql`now()`, most, cursors })
   if (relayIds.length === 0) return []
   const rows = await db.many(
     CheckRow,

@@ -22,7 +22,7 @@ type Listed = z.output<typeof Listed>
 
 /** The rows of the list, which its last statement returns. Only some of their columns are filled. */
 function listed(tx: Tx): Promise<Listed[]> {
-  return rowsOf(tx, Listed, (reading) => listDueForPoll(reading, { now: new Date(), starts: new Map() }))
+  return rowsOf(tx, Listed, (reading) => listDueForPoll(reading, { now: new Date(), cursors: new Map() }))
 }
 
 async function rowsOf<T>(tx: Tx, wanted: z.ZodType<T>, list: (reading: Tx) => Promise<unknown>): Promise<T[]> {
@@ -98,11 +98,11 @@ test('approvals of one organisation that stay in place hide none of another, and
     id: `'wtx_' || n`,
   }
   await fillTable(db, 'transfers', transfers, { last: left + 1 })
-  const starts = new Map()
+  const cursors = new Map()
   const { rows, read } = await db.tx(
     async (tx) => {
       const before = await rowsRead(tx, '^transfers$')
-      const rows = await rowsOf(tx, Revocable, (on) => listToRevoke(on, 'base', { now: new Date(), starts }))
+      const rows = await rowsOf(tx, Revocable, (on) => listToRevoke(on, 'base', { now: new Date(), cursors }))
       return { rows, read: (await rowsRead(tx, '^transfers$')) - before }
     },
     { readsInOrder: true },

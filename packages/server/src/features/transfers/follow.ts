@@ -39,7 +39,7 @@ export const followPartners: Recurring<Deps> = {
   everyMs: 500,
   isDue: ({ clock }) => isAnyDueForPoll(clock.now()),
   async run(ctx, beside) {
-    const list = { now: ctx.clock.now(), starts: ctx.followedStarts }
+    const list = { now: ctx.clock.now(), cursors: ctx.followedCursors }
     const due = await ctx.db.tx((tx) => listDueForPoll(tx, list), { readsInOrder: true })
     const polls = [...Map.groupBy(due, sourceOf)].map(([source, transfers]) =>
       ctx.followedTransfers(source, transfers, (transfer) => pollSafely(ctx, transfer), beside?.stopping),

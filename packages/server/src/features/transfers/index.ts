@@ -36,9 +36,9 @@ export function createTransferPorts(db: Db): TransferPorts {
     outcomeWaiters: new TransferWaiters(db),
     reportState: createReportState(db),
     followedTransfers: createByOrganisation({ slots: 16, atOnce: 2 }),
-    followedStarts: new Map(),
-    revokedStarts: new Map(),
-    refillStarts: new Map(),
+    followedCursors: new Map(),
+    revokedCursors: new Map(),
+    refillCursors: new Map(),
     begunTransfers: createByOrganisation({ slots: 16, atOnce: 2 }),
   }
 }

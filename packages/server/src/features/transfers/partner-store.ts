@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { RouteQuote } from '../../partners/routing/port.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { type DueStarts, listDueChecks } from '../../platform/db/due-checks.ts'
+import { type DueCursors, listDueChecks } from '../../platform/db/due-checks.ts'
 import { columns, type TransferId, TransferRow } from './store.ts'
 
 /** Marks that a block shows the money at the partner's contract; it may still be reorganized. */
@@ -112,7 +112,7 @@ const perSourceMax = 100
  */
 export async function listDueForPoll(
   tx: Tx,
-  { now, starts }: { readonly now: Date; readonly starts: DueStarts },
+  { now, cursors }: { readonly now: Date; readonly cursors: DueCursors },
 ): Promise<DueForPoll[]> {
   const dueIds: string[] = []
   for (const network of await listSourcesToPoll(tx, now))
@@ -122,7 +122,7 @@ export async function listDueForPoll(
         network,
         now: sql`${now}::timestamptz`,
         most: perSourceMax,
-        starts,
+        cursors,
       })),
     )
   if (dueIds.length === 0) return []

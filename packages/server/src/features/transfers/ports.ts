@@ -3,7 +3,7 @@ import type { LaneCall, Receipt } from '../../chain/port.ts'
 import type { RouteQuote } from '../../partners/routing/port.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
-import type { DueStarts } from '../../platform/db/due-checks.ts'
+import type { DueCursors } from '../../platform/db/due-checks.ts'
 import type { GuardedFetch } from '../../platform/guarded-fetch.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
@@ -86,11 +86,11 @@ export interface TransferPorts {
   /** Limits the requests about transfers in progress, by partner, and the steps of transfers, by network. */
   readonly followedTransfers: ByOrganisation
   /** Cursors of the lists of due transfers: the last organisation of each list. */
-  readonly followedStarts: DueStarts
+  readonly followedCursors: DueCursors
   /** Cursors of the lists of token approvals to check, by network: the last organisation of each list. */
-  readonly revokedStarts: DueStarts
+  readonly revokedCursors: DueCursors
   /** For each network, the last child that the previous run of top-ups reached. Absent after a run that reached all children. */
-  readonly refillStarts: Map<string, string>
+  readonly refillCursors: Map<string, string>
   /** Limits concurrent starts of approved transfers, by network and partner. */
   readonly begunTransfers: ByOrganisation
 }

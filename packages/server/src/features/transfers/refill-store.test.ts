@@ -68,7 +68,7 @@ test('a node that does not respond for one child delays the next child by one ru
     clock: { now: () => instantOf(before.getTime() + 60_000) },
     log: createLog({ level: 'silent' }),
     chains: { configured: [base] },
-    refillStarts: new Map(),
+    refillCursors: new Map(),
     findSource: async (_db: unknown, _tenant: unknown, walletId: string) => {
       read.push(walletId)
       throw fail('chain-unavailable', {}, new Error('slow'))

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { type DueStarts, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
+import { type DueCursors, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import { columns, type TransferId, TransferRow } from './store.ts'
 
@@ -78,9 +78,9 @@ const toRevoke = sql`(
 export async function listToRevoke(
   db: Queryable,
   network: string,
-  { now, starts }: { readonly now: Date; readonly starts: DueStarts },
+  { now, cursors }: { readonly now: Date; readonly cursors: DueCursors },
 ): Promise<TransferRow[]> {
-  const ids = await listDueChecks(db, { table: toRevoke, network, now: sql`${now}::timestamptz`, most: 100, starts })
+  const ids = await listDueChecks(db, { table: toRevoke, network, now: sql`${now}::timestamptz`, most: 100, cursors })
   if (ids.length === 0) return []
   return db.many(
     TransferRow,

@@ -37,13 +37,13 @@ function withCoinOf({ configured }: Work['chains']): readonly Network[] {
  */
 async function refillOn(ctx: Work, network: Network): Promise<void> {
   const before = instantOf(ctx.clock.now().getTime() - waitMs)
-  const start = ctx.refillStarts.get(network.name) ?? ''
-  ctx.refillStarts.delete(network.name)
+  const start = ctx.refillCursors.get(network.name) ?? ''
+  ctx.refillCursors.delete(network.name)
   for (let after = start; ; ) {
     const page = await listWaiting(ctx.db, { network: network.name, before, after })
     for (const waiting of page) {
       if (await refillSafely(ctx, network, waiting)) continue
-      ctx.refillStarts.set(network.name, waiting.sender)
+      ctx.refillCursors.set(network.name, waiting.sender)
       return
     }
     const last = page.at(-1)

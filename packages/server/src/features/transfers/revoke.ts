@@ -33,7 +33,7 @@ export const revokeApprovals: RecurringByNetwork<Deps> = {
   networks: ({ chains }) => chains.configured,
   isDue: (networks, { clock }) => isAnyToRevoke(networks, clock.now()),
   async runOn(ctx, network) {
-    const list = { now: ctx.clock.now(), starts: ctx.revokedStarts }
+    const list = { now: ctx.clock.now(), cursors: ctx.revokedCursors }
     await inParallel(await listToRevoke(ctx.db, network.name, list), atOnce, (transfer) => {
       return check(ctx, network, transfer).catch(async (error: unknown) => {
         ctx.log.warn({ err: error, transferId: transfer.id }, 'an approval could not be checked; retrying')

@@ -109,7 +109,7 @@ test.each<[string, (recorder: Queryable) => Promise<unknown>]>([
   ],
   [
     'the next few of many transfers that wait for an attempt on Tempo',
-    (on) => listPlanned(on, 'tempo-moderato', { most: 20, starts: new Map() }),
+    (on) => listPlanned(on, 'tempo-moderato', { most: 20, cursors: new Map() }),
   ],
   [
     'deposits that a new list makes due',

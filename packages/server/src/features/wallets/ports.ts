@@ -3,7 +3,7 @@ import type { WalletKeysPort } from '../../custody/wallet-keys.ts'
 import type { RoutingPorts } from '../../partners/routing/port.ts'
 import type { ScreeningPort } from '../../partners/screening/port.ts'
 import type { Call, Deps as PlatformDeps, Tenant } from '../../platform/ctx.ts'
-import type { DueStarts } from '../../platform/db/due-checks.ts'
+import type { DueCursors } from '../../platform/db/due-checks.ts'
 import type { Id } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { ChainDeps } from '../chains/index.ts'
@@ -67,9 +67,9 @@ export interface Deps
   readonly receivingWallets: WalletDirectory
   readonly findSource: FindSource
   /** By network, the organisation behind which the next list of due automatic sweeps starts. */
-  readonly sweepStarts: DueStarts
+  readonly sweepCursors: DueCursors
   /** By network, the owner behind which the next list of sweeps on Tempo starts. */
-  readonly tempoStarts: DueStarts
+  readonly tempoCursors: DueCursors
 }
 
 /** Context of one call. */

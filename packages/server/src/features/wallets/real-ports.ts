@@ -14,8 +14,8 @@ export type WalletPorts = Pick<
   | 'readHolding'
   | 'deriveAddress'
   | 'findSource'
-  | 'sweepStarts'
-  | 'tempoStarts'
+  | 'sweepCursors'
+  | 'tempoCursors'
   | 'deposits'
   | 'readFunds'
 >
@@ -28,8 +28,8 @@ export function createWalletPorts(deps: Pick<Deps, 'db' | 'clock' | 'chains'>, c
     readHolding: createHoldingReader(deps),
     deriveAddress: createDeriveAddress(curve),
     findSource: createFindSource(),
-    sweepStarts: new Map(),
-    tempoStarts: new Map(),
+    sweepCursors: new Map(),
+    tempoCursors: new Map(),
     deposits,
     readFunds: createReadFunds({ ...deps, deposits }),
   }

@@ -17,7 +17,7 @@ export { withdrawalOperations } from './withdraw/routes.ts'
 
 /** State that the feature keeps in memory for the work of one process. */
 export function createWithdrawalPorts(): WithdrawalPorts {
-  return { followedWithdrawals: { limits: createByOrganisation(), starts: new Map() } }
+  return { followedWithdrawals: { limits: createByOrganisation(), cursors: new Map() } }
 }
 
 /** Builds the feature; `pages` take the messages of off-ramp partners. */

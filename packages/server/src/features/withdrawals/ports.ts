@@ -1,6 +1,6 @@
 import type { OffRampsPort } from '../../partners/offramp/port.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
-import type { DueStarts } from '../../platform/db/due-checks.ts'
+import type { DueCursors } from '../../platform/db/due-checks.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import type { TransferDeps } from '../transfers/index.ts'
@@ -10,7 +10,7 @@ export interface WithdrawalPorts {
   /** For the withdrawals in progress, by source: a network until the tokens are sent, then a partner in one environment. */
   readonly followedWithdrawals: {
     readonly limits: ByOrganisation
-    readonly starts: DueStarts
+    readonly cursors: DueCursors
   }
 }
 

@@ -112,7 +112,7 @@ test.each([
   ['refunded', 'failed', 'done'],
   ['canceled', 'failed', 'none'],
   ['error', 'failed', 'held'],
-] as const)('%s is %s', async (state, expected, refund) => {
+] as const)('Bridge’s state %s is the withdrawal status %s', async (state, expected, refund) => {
   expect(bridgeStates).toContain(state)
   reported = transferIn(state, { id: 'transfer/123' })
   const read = await bridge.readPayout('transfer/123', payout)

@@ -55,7 +55,7 @@ test.each<readonly [string, readonly PlannedCall[], GuardReason]>([
   ['one unit more', [onToken(encodeApprove(lifiDiamond, 101n)), send], 'approval-not-exact'],
   ['one unit less', [onToken(encodeApprove(lifiDiamond, 99n)), send], 'approval-not-exact'],
   ['an approval without end', [onToken(encodeApprove(lifiDiamond, uint256Max)), send], 'approval-not-exact'],
-  ['an approval to another account', [onToken(encodeApprove(stranger, 100n)), send], 'approval-to-stranger'],
+  ['an approval to another account', [onToken(encodeApprove(stranger, 100n)), send], 'approval-to-other-spender'],
   ['an approval with a tail', [onToken(`${approval.data}00`), send], 'approval-not-exact'],
   ['an approval with coin', [{ ...approval, value: 1n }, send], 'approval-not-exact'],
   ['a transfer in place of an approval', [onToken(`0xa9059cbb${approval.data.slice(10)}`), send], 'approval-not-exact'],

@@ -40,7 +40,7 @@ export type GuardReason =
   | 'wrong-chain'
   | 'target-not-listed'
   | 'approval-not-exact'
-  | 'approval-to-stranger'
+  | 'approval-to-other-spender'
   | 'value-differs'
   | 'call-not-understood'
   | 'amount-differs'
@@ -84,7 +84,7 @@ function whyNotApproved(
 ): GuardReason | undefined {
   const approval = decodeCall(data, approve, approveArguments)
   if (approval === undefined || value !== 0n || approval.rawAmount !== rawAmount) return 'approval-not-exact'
-  return isListed(targets, approval.spender) ? undefined : 'approval-to-stranger'
+  return isListed(targets, approval.spender) ? undefined : 'approval-to-other-spender'
 }
 
 /** The effect of the partner's call, or why it differs from the request. */

@@ -165,7 +165,12 @@ test.each<readonly [string, Hex, Record<string, object>, string]>([
   ['the token as the target', bridging(bridge), { transactionRequest: { to: bridge.from.token.address } }, 'no-call'],
   ['another chain to sign on', bridging(bridge), { transactionRequest: { chainId: 1 } }, 'wrong-chain'],
   ['coin along with it', bridging(bridge), { transactionRequest: { value: '0x1' } }, 'value-differs'],
-  ['another account to approve', bridging(bridge), { estimate: { approvalAddress: stranger } }, 'approval-to-stranger'],
+  [
+    'another account to approve',
+    bridging(bridge),
+    { estimate: { approvalAddress: stranger } },
+    'approval-to-other-spender',
+  ],
   ['another recipient in the quote', bridging(bridge), { action: { toAddress: stranger } }, 'recipient-differs'],
   ['another amount in the quote', bridging(bridge), { action: { fromAmount: '10000001' } }, 'amount-differs'],
   [

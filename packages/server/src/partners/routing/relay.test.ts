@@ -167,7 +167,7 @@ test('native coin is deposited with exactly the amount as call value, in our nam
 
 test.each<readonly [string, Changes, string]>([
   ['more approved than is sent', { approval: { data: approve(relayDepository, 10_000_001n) } }, 'approval-not-exact'],
-  ['another account approved', { approval: { data: approve(stranger, 10_000_000n) } }, 'approval-to-stranger'],
+  ['another account approved', { approval: { data: approve(stranger, 10_000_000n) } }, 'approval-to-other-spender'],
   ['the call to another account', { deposit: { to: stranger } }, 'target-not-listed'],
   ['another chain', { deposit: { chainId: 1 } }, 'wrong-chain'],
   ['coin along with it', { deposit: { value: '1' } }, 'value-differs'],
@@ -232,7 +232,7 @@ test.each([
   ['NO_SWAP_ROUTES_FOUND', 'no-route'],
   ['AMOUNT_TOO_LOW', 'amount-too-low'],
   ['INSUFFICIENT_LIQUIDITY', 'amount-too-high'],
-])('%s is %s', async (errorCode, reason) => {
+])('Relay’s error %s is the reason %s', async (errorCode, reason) => {
   reported = { status: 400, json: { errorCode, message: 'no' } }
   expect(await relay.quote(request)).toMatchObject({ ok: false, reason })
 })

@@ -10,11 +10,11 @@ export interface DueChecks {
   readonly network: string
   readonly now: Sql
   readonly most: number
-  readonly starts: DueStarts
+  readonly cursors: DueCursors
 }
 
 /** For each network, the last organisation that the previous look-up reached; the next one continues after it. The caller stores it, initially empty. */
-export type DueStarts = Map<string, string>
+export type DueCursors = Map<string, string>
 
 /** Most organisations of one look-up. The next one goes on behind them. */
 const organisationsMax = 200
@@ -32,7 +32,7 @@ const FairRow = z.object({ id: z.string().nullable(), last: z.string().nullable(
 
 /**
  * Returns the ids of at most `most` due rows. If more are due, each organisation first gets an equal share, so that nobody waits longer because of
- * another's backlog, and `starts` is moved on behind those that got one. The oldest due rows get the places that shares leave. Costs one index look-up while nothing is due;
+ * another's backlog, and `cursors` is moved on behind those that got one. The oldest due rows get the places that shares leave. Costs one index look-up while nothing is due;
  * what it reads is bounded by `most`, whatever the number of organisations and rows.
  */
 export async function listDueChecks(db: Queryable, due: DueChecks): Promise<readonly string[]> {
@@ -55,7 +55,10 @@ export async function listDueChecks(db: Queryable, due: DueChecks): Promise<read
  * The shares of organisations: the first of each, then the second of each, and so on. A look-up ends at the organisation that takes the last place, so
  * that all that it reaches get one.
  */
-async function listFairly(db: Queryable, { table, network, now, most, starts }: DueChecks): Promise<readonly string[]> {
+async function listFairly(
+  db: Queryable,
+  { table, network, now, most, cursors }: DueChecks,
+): Promise<readonly string[]> {
   const next = (after: Sql): Sql => sql`
     select t.organisation_id from ${table} t where t.network = ${network} and t.check_at is not null and t.organisation_id > ${after}
     order by t.organisation_id limit 1`
@@ -68,7 +71,7 @@ async function listFairly(db: Queryable, { table, network, now, most, starts }: 
     sql`
     with recursive organisations as (
       select n.organisation_id, d.is_due, 1 as place, d.is_due::integer as waiting
-      from (${next(sql`${starts.get(network) ?? ''}`)}) n cross join lateral (${isDue(sql`n.organisation_id`)}) d
+      from (${next(sql`${cursors.get(network) ?? ''}`)}) n cross join lateral (${isDue(sql`n.organisation_id`)}) d
       union all
       select n.organisation_id, d.is_due, o.place + 1, o.waiting + d.is_due::integer
       from organisations o cross join lateral (${next(sql`o.organisation_id`)}) n cross join lateral (${isDue(sql`n.organisation_id`)}) d
@@ -89,6 +92,6 @@ async function listFairly(db: Queryable, { table, network, now, most, starts }: 
     order by chosen.turn, chosen.check_at, chosen.id`,
   )
   const [reached] = rows
-  starts.set(network, reached?.isCut === true ? (reached.last ?? '') : '')
+  cursors.set(network, reached?.isCut === true ? (reached.last ?? '') : '')
   return rows.flatMap(({ id }) => id ?? [])
 }

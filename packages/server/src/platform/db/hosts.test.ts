@@ -43,6 +43,6 @@ test.each([
   ['postgres://u@a,,b/purser', 'each host'],
   ['postgres://u@/purser?host=%2Fa&port=1,2', 'more ports'],
   ['postgres://u@db/purser?target_session_attrs=standby', 'target_session_attrs'],
-])('%s is a fault', (url, fault) => {
+])('the database URL %s is rejected with "%s"', (url, fault) => {
   expect(parseAddress(url)).toEqual({ fault: expect.stringContaining(fault) })
 })

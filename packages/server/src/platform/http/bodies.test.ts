@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { aToyServer, beginToys, endToys, toys } from '../../../test/toy-server.ts'
 import { unauthorized } from './authenticate.ts'
-import { createRests } from './tiny-chunk-rests.ts'
+import { createReadingPauses } from './pause-reading.ts'
 
 beforeEach(beginToys)
 afterEach(endToys)
@@ -66,10 +66,10 @@ test('a file that is streamed in thousands of short lines arrives whole', async 
 })
 
 test('tiny chunks of a streamed body count for their organisation over all of its connections, and refuse no upload of another at the same address', async () => {
-  const rests = createRests(() => 0)
-  const { port } = await aToyServer({ rests })
+  const pauses = createReadingPauses(() => 0)
+  const { port } = await aToyServer({ pauses })
   // More than half a minute of chunks, of other connections of the organisation.
-  rests('org_1', 300_010)
+  pauses('org_1', 300_010)
   const keys = ['org1 key1', 'org1 key2', 'org2 key1']
   const sockets = keys.map(() => net.connect(port, '127.0.0.1').on('error', () => undefined))
   const responses = sockets.map((socket) => once(socket, 'data'))
@@ -80,14 +80,14 @@ test('tiny chunks of a streamed body count for their organisation over all of it
   for (const socket of sockets) socket.write(`${'1\r\n1\r\n'.repeat(1_500)}0\r\n\r\n`)
   const statuses = (await Promise.all(responses)).map(([response]) => String(response).slice(9, 12))
   expect(statuses).toEqual(['400', '400', '200'])
-  expect(rests('org_2', 0), 'its own chunks stay counted').toBeGreaterThan(0)
+  expect(pauses('org_2', 0), 'its own chunks stay counted').toBeGreaterThan(0)
   for (const socket of sockets) socket.destroy()
 })
 
 test('tiny chunks of a caller that is not admitted count for nobody', async () => {
   const owners: unknown[] = []
   const { port } = await aToyServer({
-    rests(owner) {
+    pauses(owner) {
       owners.push(owner)
       return 0
     },

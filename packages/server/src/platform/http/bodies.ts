@@ -12,8 +12,8 @@ const tooManyChunks = (): Problem =>
 /** How a body is received, and how its request is refused. */
 interface BodyRules {
   readonly response: ServerResponse
-  /** Returns the rest for tiny chunks of a body that an operation reads while it arrives; undefined for others. */
-  readonly restFor: ChunkRule['restFor'] | undefined
+  /** Returns the pause for tiny chunks of a body that an operation reads while it arrives; undefined for others. */
+  readonly pauseFor: ChunkRule['pauseFor'] | undefined
   /** Milliseconds for a complete body, or between two pieces of a streamed one. */
   readonly msMax: number
   /** Milliseconds for which the connection may be silent after a streamed body. */
@@ -27,7 +27,7 @@ interface BodyRules {
  * Limits how long the body of a request may take, as a whole, or between two pieces where an operation streams it, and how many chunks it has.
  */
 export function limitBody(raw: IncomingMessage, rules: BodyRules): void {
-  const { response, restFor, msMax, silenceMsMax, isAnswered, refuse } = rules
+  const { response, pauseFor, msMax, silenceMsMax, isAnswered, refuse } = rules
   limitUnreadBody(raw, response)
   const refuseChunks = (): void => {
     // The reader of the body sends the response.
@@ -35,8 +35,8 @@ export function limitBody(raw: IncomingMessage, rules: BodyRules): void {
     else if (isAnswered()) raw.destroy()
     else refuse(tooManyChunks())
   }
-  if (raw instanceof CountedRequest) raw.limitTinyChunks({ refuse: refuseChunks, restFor })
-  if (restFor !== undefined) limitBodySilence(raw, msMax, silenceMsMax)
+  if (raw instanceof CountedRequest) raw.limitTinyChunks({ refuse: refuseChunks, pauseFor })
+  if (pauseFor !== undefined) limitBodySilence(raw, msMax, silenceMsMax)
   else {
     limitBodyTime(raw, msMax, () => {
       // The rest of the request is not read, so that nothing else can follow on the connection.

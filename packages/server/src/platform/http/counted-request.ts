@@ -8,8 +8,8 @@ export const tinyChunksMax = 1_000
 export interface ChunkRule {
   /** Sends the refusal. Called once; nothing more of the body is received then. */
   readonly refuse: () => void
-  /** Returns how many milliseconds the connection rests for so many tiny chunks; undefined if the request is refused. Without it, it is refused at once. */
-  readonly restFor?: ((chunks: number) => number | undefined) | undefined
+  /** Returns how many milliseconds the connection pauses for so many tiny chunks; undefined if the request is refused. Without it, it is refused at once. */
+  readonly pauseFor?: ((chunks: number) => number | undefined) | undefined
 }
 
 /**
@@ -19,15 +19,15 @@ export interface ChunkRule {
 export class CountedRequest extends IncomingMessage {
   readonly #chunks = countChunks(tinyChunksMax)
   #rule: ChunkRule | undefined
-  /** Tiny chunks beyond the limit since the last rest. */
+  /** Tiny chunks beyond the limit since the last pause. */
   #since = 0
   #isRefused = false
-  #isResting = false
+  #isPaused = false
 
-  /** Stops receiving a body with too many tiny chunks, or receives them slowly if the rule has rests, as for an upload that is written line by line. */
+  /** Stops receiving a body with too many tiny chunks, or receives them slowly if the rule has pauses, as for an upload that is written line by line. */
   limitTinyChunks(rule: ChunkRule): void {
     this.#rule = rule
-    if (this.#since > 0 && rule.restFor === undefined) this.#refuse(rule)
+    if (this.#since > 0 && rule.pauseFor === undefined) this.#refuse(rule)
   }
 
   override push(chunk: unknown, encoding?: BufferEncoding): boolean {
@@ -35,29 +35,29 @@ export class CountedRequest extends IncomingMessage {
     if (this.#isRefused) return false
     if (this.#chunks.take(chunk.length)) return super.push(chunk, encoding)
     this.#since += 1
-    if (this.#rule !== undefined && this.#rule.restFor === undefined) this.#refuse(this.#rule)
+    if (this.#rule !== undefined && this.#rule.pauseFor === undefined) this.#refuse(this.#rule)
     else super.push(chunk, encoding)
     // Node pauses the connection until the next call of `_read`.
     return false
   }
 
   override _read(size: number): void {
-    if (this.#isRefused || this.#isResting) return
-    const restMs = this.#since === 0 || this.#rule === undefined ? 0 : this.#rule.restFor?.(this.#since)
+    if (this.#isRefused || this.#isPaused) return
+    const pauseMs = this.#since === 0 || this.#rule === undefined ? 0 : this.#rule.pauseFor?.(this.#since)
     this.#since = 0
-    if (restMs === undefined) this.#refuse(this.#rule)
+    if (pauseMs === undefined) this.#refuse(this.#rule)
     // A body that has arrived takes nothing more.
-    else if (restMs < 1 || this.complete) super._read(size)
-    else this.#rest(restMs, size)
+    else if (pauseMs < 1 || this.complete) super._read(size)
+    else this.#pause(pauseMs, size)
   }
 
-  #rest(ms: number, size: number): void {
-    this.#isResting = true
+  #pause(ms: number, size: number): void {
+    this.#isPaused = true
     // A sender that waits is not silent.
     const { timeout = 0 } = this.socket
     this.socket.setTimeout(0)
     setTimeout(() => {
-      this.#isResting = false
+      this.#isPaused = false
       if (!this.complete) this.socket.setTimeout(timeout)
       this._read(size)
     }, ms)

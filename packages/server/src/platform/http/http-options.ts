@@ -6,8 +6,8 @@ import type { BoundOperation } from '../operation.ts'
 import type { AdmissionLimits } from './admission.ts'
 import { CountedRequest } from './counted-request.ts'
 import type { IdentifyOptions } from './identify.ts'
+import type { PauseFor } from './pause-reading.ts'
 import type { PublicPage } from './public-page.ts'
-import type { RestFor } from './tiny-chunk-rests.ts'
 
 /** The limits of a server that are settings. */
 export interface ServerLimits {
@@ -75,7 +75,7 @@ export interface HttpOptions extends IdentifyOptions, AdmissionLimits {
   /** Milliseconds for a complete body to arrive, and between two pieces of a streamed one; default one minute. */
   readonly bodyMsMax?: number
   /** Divides the tiny chunks of streamed bodies between their owners; default a budget of this server. */
-  readonly rests?: RestFor
+  readonly pauses?: PauseFor
 }
 
 export interface HttpServer {

@@ -25,7 +25,7 @@ export function publicPages(
     made ??= makeDocument()
     return made
   }
-  const ready = oftenAsked(deps.clock, () => readinessWithin(deps))
+  const ready = sharedForHalfASecond(deps.clock, () => readinessWithin(deps))
   const pages: PublicPage[] = [
     healthPage,
     { path: '/readyz', respond: () => (isStopping() ? json({ status: 'stopping' }, 503) : ready()) },
@@ -71,7 +71,7 @@ const readinessAgeMsMax = 500
  * Shares one run among the calls that arrive while it is in progress and for half a second afterwards: no limit applies to readiness, and anybody may
  * request it. So it makes at most a few statements twice a second.
  */
-function oftenAsked<T>(clock: Clock, run: () => Promise<T>): () => Promise<T> {
+function sharedForHalfASecond<T>(clock: Clock, run: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined
   let last: { readonly result: T; readonly endedAtMs: number } | undefined
   return async () => {

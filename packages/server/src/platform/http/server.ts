@@ -33,13 +33,13 @@ import {
 import { headFault } from './head-faults.ts'
 import { type HttpOptions, type HttpServer, limitsDefault, noCompilers, nodeOptions } from './http-options.ts'
 import { type Count, identify, organisationHeaders } from './identify.ts'
+import { createReadingPauses } from './pause-reading.ts'
 import type { PublicPage } from './public-page.ts'
 import { accessHook, type Reportable, reportResponse, responseBegun, tracedRequests } from './response-hooks.ts'
 import { createResponseLimits, type ResponseLimits } from './response-size.ts'
 import { urlOf } from './route-url.ts'
 import { limitSettingChanges, type SettingChanges, settingCostOf } from './setting-changes.ts'
 import { OpenSseConnections } from './sse-connection.ts'
-import { createRests } from './tiny-chunk-rests.ts'
 import { takeOver, writeStream } from './write-stream.ts'
 
 /** Most bytes of a JSON request body. */
@@ -145,7 +145,7 @@ type BodyLimits = HttpOptions & { readonly silenceMsMax: number }
 /** Limits how long the bodies of requests may take and how many chunks they have. */
 function limitBodies(
   app: FastifyInstance,
-  { operations, pages, bodyMsMax = 60_000, silenceMsMax, rests = createRests() }: BodyLimits,
+  { operations, pages, bodyMsMax = 60_000, silenceMsMax, pauses = createReadingPauses() }: BodyLimits,
   turnAway: (request: FastifyRequest, reply: FastifyReply, error: unknown) => FastifyReply,
 ): void {
   const streams = operations.filter(({ streamsInput }) => streamsInput !== undefined)
@@ -153,10 +153,10 @@ function limitBodies(
   const paged = new Set(pages.map(({ method = 'GET', path }) => `${method} ${path}`))
   app.addHook('onRequest', (request, reply, done) => {
     const route = `${request.method} ${request.routeOptions.url}`
-    const restFor = (chunks: number) => rests(request.caller?.shareOwner, chunks)
+    const pauseFor = (chunks: number) => pauses(request.caller?.shareOwner, chunks)
     limitBody(request.raw, {
       response: reply.raw,
-      restFor: streamed.has(route) ? restFor : undefined,
+      pauseFor: streamed.has(route) ? pauseFor : undefined,
       msMax: paged.has(route) ? Math.min(bodyMsMax, pageBodyMsMax) : bodyMsMax,
       silenceMsMax,
       isAnswered: () => reply.sent,

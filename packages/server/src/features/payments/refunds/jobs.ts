@@ -18,7 +18,7 @@ export const followRefunds: Recurring<Deps> = {
   everyMs: 1_000,
   isDue: ({ clock }) => isAnyDue(clock.now()),
   async run(ctx) {
-    const list = { now: ctx.clock.now(), most: perRunMax, starts: ctx.unsettledChecks.starts }
+    const list = { now: ctx.clock.now(), most: perRunMax, cursors: ctx.unsettledChecks.cursors }
     await endAll(ctx, await ctx.db.tx((tx) => takeDue(tx, list), { readsInOrder: true }))
   },
 }

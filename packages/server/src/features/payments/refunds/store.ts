@@ -147,7 +147,7 @@ const longestMs = 60_000
  */
 export async function takeDue(
   tx: Tx,
-  { now, ...due }: Pick<DueChecks, 'most' | 'starts'> & { readonly now: Date },
+  { now, ...due }: Pick<DueChecks, 'most' | 'cursors'> & { readonly now: Date },
 ): Promise<RefundRow[]> {
   const at = sql`${now}::timestamptz`
   const dueIds = await listDueChecks(tx, { table: pending, network: source, now: at, ...due })

@@ -1,7 +1,7 @@
 import type { BlobKey } from '../../../files/index.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import { deletionsMax } from '../../../platform/db/delete-expired.ts'
-import type { DueStarts } from '../../../platform/db/due-checks.ts'
+import type { DueCursors } from '../../../platform/db/due-checks.ts'
 import { type Recurring, retryDelayMs } from '../../../platform/job.ts'
 import type { Deps } from '../ports.ts'
 import { uploadMsMax } from './reserve.ts'
@@ -32,16 +32,16 @@ async function deleteUnreferenced(deps: Deleting): Promise<void> {
   const { db, blobs, clock } = deps
   const before = instantOf(clock.now().getTime() - uploadMsMax)
   while ((await queueStaleUploads(db, before, clock.now())) === deletionsMax);
-  const starts: DueStarts = new Map()
-  while ((await deleteBatch(deps, starts)) === 'more');
+  const cursors: DueCursors = new Map()
+  while ((await deleteBatch(deps, cursors)) === 'more');
   await blobs.discardPartial(before)
 }
 
 /**
  * Deletes what is due, ten at once, in shares of owners. A blob that cannot be deleted is postponed with a growing back-off, and the next one follows.
  */
-async function deleteBatch(deps: Deleting, starts: DueStarts): Promise<'more' | 'done'> {
-  const wanted = { now: deps.clock.now(), most: batchMax, starts }
+async function deleteBatch(deps: Deleting, cursors: DueCursors): Promise<'more' | 'done'> {
+  const wanted = { now: deps.clock.now(), most: batchMax, cursors }
   const due = await deps.db.tx((tx) => listDeletions(tx, wanted), { readsInOrder: true })
   const deleted: BlobKey[] = []
   let failuresInARow = 0

@@ -3,7 +3,7 @@ import { type BlobKey, isBlobKey } from '../../../files/index.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { deletionsMax } from '../../../platform/db/delete-expired.ts'
-import { type DueStarts, listDueChecks } from '../../../platform/db/due-checks.ts'
+import { type DueCursors, listDueChecks } from '../../../platform/db/due-checks.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 import { shareOwnerSql, sharersOf } from '../../plans/index.ts'
 import type { VaultId } from '../schema.ts'
@@ -184,10 +184,10 @@ const waitingBlobs = sql`(select blob_key as id, share_owner as organisation_id,
 /** Returns up to `most` blobs whose deletion is due, in shares of their owners. The transaction must read in order. */
 export async function listDeletions(
   tx: Tx,
-  { now, most, starts }: { readonly now: Date; readonly most: number; readonly starts: DueStarts },
+  { now, most, cursors }: { readonly now: Date; readonly most: number; readonly cursors: DueCursors },
 ): Promise<WaitingDeletion[]> {
   const at = sql`${now}::timestamptz`
-  const dueKeys = await listDueChecks(tx, { table: waitingBlobs, network: 'all', now: at, most, starts })
+  const dueKeys = await listDueChecks(tx, { table: waitingBlobs, network: 'all', now: at, most, cursors })
   if (dueKeys.length === 0) return []
   return tx.many(
     WaitingDeletion,

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { type BlobKey, BlobTooLarge, newBlobKey, type StoredBlob } from '../../../files/index.ts'
 import { shareOwnerOf } from '../../../platform/ctx.ts'
 import { failPlatform, type Problem } from '../../../platform/errors.ts'
-import { freed } from '../../../platform/freed.ts'
 import { isId, newId } from '../../../platform/ids.ts'
 import type { StreamRequest } from '../../../platform/operation.ts'
+import { releaseChunks } from '../../../platform/release-chunks.ts'
 import { type Plan, planOf } from '../../plans/index.ts'
 import { fail as failVault } from '../errors.ts'
 import { appendVaultEvent, refuseFullStream } from '../events.ts'
@@ -92,7 +92,7 @@ async function receive(
   const { ofPart, ...received } = await readForm(request, async ({ content, claimed: ofItself, ...file }) => {
     const ofPart = checkOf(ofItself)
     const isChecked = ofItself.length + claimed.length > 0
-    const read = inTime(ctx, freed(isChecked ? watched(content, [ofPart, ofFile]) : content))
+    const read = inTime(ctx, releaseChunks(isChecked ? watched(content, [ofPart, ofFile]) : content))
     const as = { key: reservation.blobKey, bytesMax: reservation.plan.fileBytes, owner: shareOwnerOf(ctx) }
     const blob = await ctx.blobs.put(withinQuota(ctx, reservation, read), as)
     return { file, blob, ofPart }
@@ -157,7 +157,7 @@ export async function readRepeat(ctx: Ctx, request: StreamRequest): Promise<Uint
     return await readForm(request, async ({ name, mimeType, content }) => {
       const hash = createHash('sha256')
       let size = 0
-      for await (const chunk of inTime(ctx, freed(content))) {
+      for await (const chunk of inTime(ctx, releaseChunks(content))) {
         size += chunk.byteLength
         if (size > plan.fileBytes) throw tooLarge(ctx, plan)
         hash.update(chunk)

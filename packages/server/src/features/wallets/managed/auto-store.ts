@@ -33,7 +33,7 @@ const sweptWallets = sql`(
 export async function listDue(
   tx: Tx,
   network: string,
-  { now, ...due }: Pick<DueChecks, 'most' | 'starts'> & { readonly now: Date },
+  { now, ...due }: Pick<DueChecks, 'most' | 'cursors'> & { readonly now: Date },
 ): Promise<DueWallet[]> {
   const walletIds = await listDueChecks(tx, { table: sweptWallets, network, now: sql`${now}::timestamptz`, ...due })
   if (walletIds.length === 0) return []

@@ -229,7 +229,7 @@ function keyOf({ tenant, walletId, network, token }: WalletToken): string {
   return `${tenant.organisationId}/${tenant.environment}/${walletId}/${network}/${token}`
 }
 
-/** Adds a change; of two at one place the lower blocks are kept. */
+/** Adds a change; of two changes of one wallet and token the lower blocks are kept. */
 function wait(waiting: Map<string, Trace>, { place, block }: Change, first = block): void {
   const key = keyOf(place)
   const known = waiting.get(key)

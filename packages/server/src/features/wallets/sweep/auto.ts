@@ -30,7 +30,7 @@ export const autoSweep: RecurringByNetwork<Deps> = {
   networks: ({ chains }) => chains.configured,
   isDue: (networks, { clock }) => isAnySweepDue(networks, clock.now()),
   async runOn(ctx, { name }) {
-    const list = { now: ctx.clock.now(), most: perRunMax, starts: ctx.sweepStarts }
+    const list = { now: ctx.clock.now(), most: perRunMax, cursors: ctx.sweepCursors }
     const due = await ctx.db.tx((tx) => listDue(tx, name, list), { readsInOrder: true })
     await inParallel(due, atOnce, async (wallet) => {
       const nextMs = await sweepOne(ctx, wallet).catch((error: unknown) => {

@@ -51,7 +51,7 @@ export const sweepOnTempo: RecurringByNetwork<Deps> = {
 }
 
 async function passTempo(ctx: System, network: Network): Promise<void> {
-  const list = { most: sentMax, starts: ctx.tempoStarts }
+  const list = { most: sentMax, cursors: ctx.tempoCursors }
   const planned = await ctx.db.tx((tx) => listPlanned(tx, network.name, list), { readsInOrder: true })
   const now = ctx.clock.now()
   const groups = Map.groupBy(planned, ({ validBefore, isScreened }) => (validBefore < now ? 'expired' : isScreened))

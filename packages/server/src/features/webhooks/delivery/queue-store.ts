@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { anyLength, type Db, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { type DueStarts, listDueChecks } from '../../../platform/db/due-checks.ts'
+import { type DueCursors, listDueChecks } from '../../../platform/db/due-checks.ts'
 import { idIn } from '../../../platform/db/page.ts'
 import { id } from '../../../platform/ids.ts'
 import type { WebhookId } from '../store.ts'
@@ -104,10 +104,10 @@ const dueQueues = sql`(select webhook_id as id, organisation_id, 'all' as networ
 /** Returns up to `most` due queues, in shares of their organisations. The transaction must read in order. */
 export async function listQueuesByShares(
   tx: Tx,
-  { now, most, starts }: { readonly now: Date; readonly most: number; readonly starts: DueStarts },
+  { now, most, cursors }: { readonly now: Date; readonly most: number; readonly cursors: DueCursors },
 ): Promise<OwnedQueue[]> {
   const at = sql`${now}::timestamptz`
-  const dueIds = await listDueChecks(tx, { table: dueQueues, network: 'all', now: at, most, starts })
+  const dueIds = await listDueChecks(tx, { table: dueQueues, network: 'all', now: at, most, cursors })
   if (dueIds.length === 0) return []
   return tx.many(
     OwnedQueue,

@@ -1,5 +1,5 @@
 import { instantOf } from '../../../platform/clock.ts'
-import type { DueStarts } from '../../../platform/db/due-checks.ts'
+import type { DueCursors } from '../../../platform/db/due-checks.ts'
 import { newId } from '../../../platform/ids.ts'
 import { startDueLoop } from '../../../platform/work/due-work.ts'
 import { pause, type RunningLoop } from '../../../platform/work/loop.ts'
@@ -70,7 +70,7 @@ export class WebhookWorker {
   readonly #delivering: RunningLoop
   readonly #ending: RunningLoop
   /** Where the next list of due queues starts. */
-  readonly #starts: DueStarts = new Map()
+  readonly #cursors: DueCursors = new Map()
   /** The listed queues whose organisations may have no more slots. */
   #waiting: WaitingQueues = new Map()
   /** When queues may be listed by shares again, on the clock of `performance.now`. */
@@ -177,7 +177,7 @@ export class WebhookWorker {
     if (most <= 0) return
     const began = performance.now()
     const lease = this.#lease()
-    const due = { now: lease.now, most, starts: this.#starts }
+    const due = { now: lease.now, most, cursors: this.#cursors }
     const waiting = await db.tx((tx) => listQueuesByShares(tx, due), { readsInOrder: true })
     const { chosen, refused } = chooseByShares(waiting, { leased: [...this.#leased.values()], max })
     this.#waiting = withoutLeaving(refused, this.#leased.values())

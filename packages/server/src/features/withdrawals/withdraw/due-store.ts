@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { type DueStarts, listDueChecks } from '../../../platform/db/due-checks.ts'
+import { type DueCursors, listDueChecks } from '../../../platform/db/due-checks.ts'
 import { id } from '../../../platform/ids.ts'
 import type { WithdrawalId } from './store.ts'
 
@@ -28,13 +28,13 @@ const perSourceMax = 200
  * Withdrawals that are due for a poll, of each source at most two hundred, shared equally by its organisations: a partner or network that does not
  * answer hides no withdrawal of others. Changes none of them: `takeDue` takes one when its poll begins. The transaction must read in order.
  */
-export async function listDue(tx: Tx, now: Date, starts: DueStarts): Promise<DueRow[]> {
+export async function listDue(tx: Tx, now: Date, cursors: DueCursors): Promise<DueRow[]> {
   const table = sql`(
     select id, organisation_id, next_look_at as check_at, ${sourceOf} as network from withdrawals where next_look_at is not null)`
   const dueIds: string[] = []
   for (const network of await listDueSources(tx, now))
     dueIds.push(
-      ...(await listDueChecks(tx, { table, network, now: sql`${now}::timestamptz`, most: perSourceMax, starts })),
+      ...(await listDueChecks(tx, { table, network, now: sql`${now}::timestamptz`, most: perSourceMax, cursors })),
     )
   if (dueIds.length === 0) return []
   return tx.many(

@@ -89,8 +89,8 @@ export const followWithdrawals: Recurring<Deps> = {
   everyMs: 1_000,
   isDue: ({ clock }) => isAnyDue(clock.now()),
   async run(ctx, beside) {
-    const { limits, starts } = ctx.followedWithdrawals
-    const due = await ctx.db.tx((tx) => listDue(tx, ctx.clock.now(), starts), { readsInOrder: true })
+    const { limits, cursors } = ctx.followedWithdrawals
+    const due = await ctx.db.tx((tx) => listDue(tx, ctx.clock.now(), cursors), { readsInOrder: true })
     const polls = [...Map.groupBy(due, ({ source }) => source)].map(([source, rows]) =>
       limits(source, rows, (row) => followOne(ctx, row), beside?.stopping),
     )

@@ -35,9 +35,9 @@ export async function followPayment(ctx: System, network: Network, row: SentRow)
  * are sent once more. This completes the work of processes that died.
  */
 async function followTempo(ctx: System, network: Network): Promise<void> {
-  const { starts } = ctx.unsettledChecks
+  const { cursors } = ctx.unsettledChecks
   for (let page = 0; page < pagesMax; page += 1) {
-    const rows = await takeDue(ctx.db, network.name, { most: pageRows, starts })
+    const rows = await takeDue(ctx.db, network.name, { most: pageRows, cursors })
     if (rows.length > 0) await followRows(ctx, network, rows)
     if (rows.length < pageRows) return
   }

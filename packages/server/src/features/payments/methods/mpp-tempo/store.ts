@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../../platform/ctx.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../../../platform/db/db.ts'
-import { type DueStarts, listDueChecks, onAnyOf } from '../../../../platform/db/due-checks.ts'
+import { type DueCursors, listDueChecks, onAnyOf } from '../../../../platform/db/due-checks.ts'
 import { idIn, idIs } from '../../../../platform/db/page.ts'
 import { id, type PaymentId } from '../../../../platform/ids.ts'
 import { paymentStatuses } from '../../schema.ts'
@@ -61,7 +61,7 @@ const nextCheck = sql`
 export function takeDue(
   db: Db,
   network: string,
-  due: { readonly most: number; readonly starts: DueStarts },
+  due: { readonly most: number; readonly cursors: DueCursors },
 ): Promise<SentRow[]> {
   return db.tx(
     async (tx) => {

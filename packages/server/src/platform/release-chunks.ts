@@ -6,7 +6,7 @@ const freedBytesMin = 16_384
  * file would otherwise occupy a hundred megabytes. A reader must be done with a chunk before it requests the next. A chunk that shares its
  * memory with another is not released.
  */
-export async function* freed(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* releaseChunks(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const chunk of content) {
     const { buffer, byteLength } = chunk
     yield chunk

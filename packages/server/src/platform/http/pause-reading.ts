@@ -4,17 +4,17 @@ const chunksPerMs = 10
 const waitMsMax = 30_000
 
 /**
- * Returns how long a connection rests for the tiny chunks that it received of an owner, in milliseconds; undefined if the owner sends too many. While no
+ * Returns how long a connection pauses for the tiny chunks that it received of an owner, in milliseconds; undefined if the owner sends too many. While no
  * caller was admitted there is no owner.
  */
-export type RestFor = (owner: string | undefined, chunks: number) => number | undefined
+export type PauseFor = (owner: string | undefined, chunks: number) => number | undefined
 
 /**
- * Divides the tiny chunks that a process takes between the owners that send them. The connections of one owner rest in turn, so that
- * many of them take no more than one. Chunks without an owner rest as those of an owner alone and count for nobody: strangers have any number of
+ * Divides the tiny chunks that a process takes between the owners that send them. The connections of one owner pause in turn, so that
+ * many of them take no more than one. Chunks without an owner pause as those of a single owner and count for nobody: callers without a key have any number of
  * addresses, and their requests are refused. `now` returns milliseconds of a monotonic clock.
  */
-export function createRests(now: () => number = () => performance.now()): RestFor {
+export function createReadingPauses(now: () => number = () => performance.now()): PauseFor {
   /** When the chunks of each owner so far have been paid for. */
   const ends = new Map<string, number>()
   return (owner, chunks) => {

@@ -10,10 +10,10 @@ const none: ReadonlyMap<string, AuditRecord['actor']> = new Map()
 /**
  * The creators of the newest keys, by key id, from the audit log: a key itself names only the API key that created it.
  */
-export function useMakers(): ReadonlyMap<string, AuditRecord['actor']> {
+export function useCreators(): ReadonlyMap<string, AuditRecord['actor']> {
   const purser = usePurser()
   const { data } = useQuery({
-    queryKey: [...keysKey, 'makers'],
+    queryKey: [...keysKey, 'creators'],
     queryFn: ({ signal }) =>
       purser.organisations
         .auditLog({ action: 'organisations.apiKeys.create', limit: recordsMax }, { signal })
