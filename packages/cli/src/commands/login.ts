@@ -65,7 +65,7 @@ export const logout: Command = {
   positionals: [],
   options: {},
   notes: ['The key stays valid. Revoke it with DELETE /organisations/current/api-keys/{id}.'],
-  async run(_asked, { settingsDirectory }) {
+  async run(_args, { settingsDirectory }) {
     const file = credentialsFile(settingsDirectory)
     const wasKept = await deleteCredentials(settingsDirectory)
     return {

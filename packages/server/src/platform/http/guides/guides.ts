@@ -23,7 +23,17 @@ export const groups: readonly (readonly [title: string, names: readonly string[]
   ['Organisation', ['organisations-and-keys', 'signing-in', 'lists', 'idempotency', 'errors', 'versioning']],
   [
     'Operate',
-    ['operations', 'runbooks', 'SECURITY', 'performance', 'architecture', 'GLOSSARY', 'CONTRIBUTING', 'CHANGELOG'],
+    [
+      'operations',
+      'runbooks',
+      'migrations',
+      'SECURITY',
+      'performance',
+      'architecture',
+      'GLOSSARY',
+      'CONTRIBUTING',
+      'CHANGELOG',
+    ],
   ],
 ]
 
