@@ -1,4 +1,5 @@
 import { type DevChain, fundToken, startChain, tokenBalance } from '@purser/devnet'
+import { requireNetwork, tokenBySymbol } from '@purser/protocol'
 import type { Address } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -99,7 +100,11 @@ test('a sweep waits for a transfer that is reserving money of one of its childre
   const family = await aFamily(world, org, tempo, { count: 2, of })
   const [paying, resting] = family.children
   const { db } = world.server.deps
-  const account = { network: 'tempo-moderato', owner: paying?.address ?? '0x' }
+  const tenant = { organisationId: org.id, environment: 'test' } as const
+  const network = requireNetwork('tempo-moderato')
+  const coin = tokenBySymbol(network, 'AlphaUSD')
+  if (coin === undefined) throw new Error('no such token')
+  const place = { tenant, network, walletId: paying?.id ?? '', owner: paying?.address ?? '0x', coin } as const
   const isWaiting = async () => {
     const statement = sql`select 1 as one from pg_locks where locktype = 'advisory' and not granted
       and database = (select oid from pg_database where datname = current_database())`
@@ -107,12 +112,12 @@ test('a sweep waits for a transfer that is reserving money of one of its childre
   }
   let sweeping: Promise<Answer> | undefined
   await db.tx(async (tx) => {
-    await lockOwners(tx, [account])
+    await lockOwners(tx, [place])
     sweeping = sweep(world, org, family, body)
     await expect.poll(isWaiting, patience).toBe(true)
-    const want = { ...account, asset: 'AlphaUSD', reason: 'transfer', subjectId: `wtx_${org.id}`, part: 0 } as const
+    const want = { place, reason: 'transfer', subjectId: `wtx_${org.id}`, part: 0 } as const
     const cost = { rawAmount: 1n, gasLimit: 0n, dataBytes: 0, transactionId: null, authorizationNonce: null }
-    await insertReservations(tx, { organisationId: org.id, environment: 'test' }, [{ ...want, ...cost }])
+    await insertReservations(tx, tenant, [{ ...want, ...cost }])
   })
   const response = await sweeping
   expect(response && (await sweptBy(response))).toEqual([resting?.id])

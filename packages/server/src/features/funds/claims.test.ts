@@ -5,7 +5,7 @@ import { aWorld, type Org, type World } from '../../../test/world.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { sql } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
-import { areCovered, type Claim, type Snapshot, spendableOf, type WalletAsset } from './snapshot.ts'
+import { areCovered, type Claim, type Snapshot, spendableOf } from './snapshot.ts'
 import {
   type Allowed,
   assignReservations,
@@ -18,6 +18,7 @@ import {
   markEnded,
   type NewReservation,
   readUnderWay,
+  type WalletAsset,
 } from './store.ts'
 
 const network = networkByName('base-sepolia')
@@ -85,7 +86,7 @@ let subjects = 0
 async function reserve(owner: Address, own: Partial<NewReservation> = {}): Promise<string> {
   subjects += 1
   const subjectId = `subject-${subjects}`
-  const usual = { network: 'base-sepolia', owner, asset: 'USDC', reason: 'transfer', subjectId, part: 0 } as const
+  const usual = { place: placeOf(owner), reason: 'transfer', subjectId, part: 0 } as const
   const cost = { rawAmount: 40n, gasLimit: 0n, dataBytes: 0, transactionId: null, authorizationNonce: null }
   await world.database.db.tx((tx) => insertReservations(tx, tenant, [{ ...usual, ...cost, ...own }]))
   return own.subjectId ?? subjectId
@@ -233,7 +234,7 @@ test('an authorization counts until the block reports it as used', async () => {
 test('gas counts in the coin at the current fee until the transaction is signed, and then at the signed fee', async () => {
   const owner = anAccount()
   const transactionId = await aTransaction(owner, 0n)
-  await reserve(owner, { asset: 'ETH', rawAmount: 1n, gasLimit: 10n, transactionId })
+  await reserve(owner, { place: placeOf(owner, ether), rawAmount: 1n, gasLimit: 10n, transactionId })
   const snapshot = await snapshotOf(owner, { balance: 100n })
   expect(await available(snapshot, placeOf(owner, ether))).toBe(100n - 1n - 20n)
   await world.database.db.run(sql`

@@ -1,38 +1,39 @@
 import { bindLoops } from '../../platform/work/runner.ts'
-import { pruneReservations } from './jobs.ts'
-import type { Deps } from './ports.ts'
+import { type Deps, pruneReservations } from './jobs.ts'
 
 export type { AmountOnHold, HoldQuestion } from './deposit-book.ts'
+export { type Deps as FundDeps, pruneReservations } from './jobs.ts'
 export {
   bytesOf,
   type Coin,
+  contendedBy,
   encodeAllowance,
   feeInToken,
   feeOfCall,
+  feeOfCalls,
   feeOfGas,
+  fundErrors,
   gasLimitOf,
-  type Need,
+  nativeCoinOf,
+  needOf,
   type Prices,
+  payGas,
   plainFee,
   plainGas,
-  shortagesOf,
+  refuseShort,
+  retryOnContention,
   topUpOf,
-} from './fees.ts'
-export { pruneReservations } from './jobs.ts'
-export type { Deps as FundDeps } from './ports.ts'
+} from './needs.ts'
 export {
   areCovered,
   type Claim,
-  contended,
   createReadFunds,
   type Funds,
-  hasCaughtUp,
-  retryOnContention,
+  lockCovered,
   type Snapshot,
   type Spendable,
-  type WalletAsset,
-  type Want,
   waitForDeposits,
+  withFunds,
 } from './snapshot.ts'
 export {
   assignReservations,
@@ -46,6 +47,8 @@ export {
   lockOwners,
   markAllowancesGone,
   type NewReservation,
+  type WalletAsset,
+  type Want,
 } from './store.ts'
 
 /** Builds the feature. */

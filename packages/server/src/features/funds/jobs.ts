@@ -1,7 +1,17 @@
 import { networkByName } from '@purser/protocol'
+import type { ChainPorts } from '../../chain/port.ts'
+import type { ScreeningPort } from '../../partners/screening/port.ts'
+import type { Deps as PlatformDeps } from '../../platform/ctx.ts'
 import type { Recurring } from '../../platform/job.ts'
-import type { Deps } from './ports.ts'
+import type { DepositBook } from './deposit-book.ts'
+import type { ReadFunds } from './snapshot.ts'
 import { deleteEnded, listEndedNetworks, markEnded } from './store.ts'
+
+/** Dependencies of the feature funds. */
+export interface Deps extends PlatformDeps, ChainPorts, ScreeningPort {
+  readonly deposits: DepositBook
+  readonly readFunds: ReadFunds
+}
 
 const keptSeconds = 3_600
 const deletedMax = 10_000

@@ -5,8 +5,8 @@ import { aWorld, type World } from '../../../test/world.ts'
 import type { Chain, Chains, StateQuestion } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { isProblem } from '../../platform/errors.ts'
-import { createReadFunds, type WalletAsset } from './snapshot.ts'
-import { insertReservations } from './store.ts'
+import { createReadFunds } from './snapshot.ts'
+import { insertReservations, type WalletAsset } from './store.ts'
 
 const network = networkByName('base-sepolia') as Network
 const usdc = tokenBySymbol(network, 'USDC') as WalletAsset['coin']
@@ -53,9 +53,8 @@ function aStage(disputed: readonly Address[] = []) {
 }
 
 async function reserve(place: WalletAsset, rawAmount: bigint): Promise<void> {
-  const { network, owner, coin, tenant } = place
-  const subjectId = `of-${owner}-${coin.symbol}`
-  const row = { network: network.name, owner, asset: coin.symbol, reason: 'transfer', subjectId, part: 0 } as const
+  const { owner, coin, tenant } = place
+  const row = { place, reason: 'transfer', subjectId: `of-${owner}-${coin.symbol}`, part: 0 } as const
   const cost = { rawAmount, gasLimit: 0n, dataBytes: 0, transactionId: null, authorizationNonce: null }
   await world.database.db.tx((tx) => insertReservations(tx, tenant, [{ ...row, ...cost }]))
 }

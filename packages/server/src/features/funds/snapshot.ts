@@ -1,24 +1,20 @@
 import { type Address, bytesToHex, type Hex, isFinalAtDepth, type Network } from '@purser/protocol'
 import { fail as failChain } from '../../chain/errors.ts'
 import type { ChainPorts, OfferedFees, StateQuestion } from '../../chain/port.ts'
-import type { Clock } from '../../platform/clock.ts'
-import type { Tenant } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
 import type { Db, Queryable, Tx } from '../../platform/db/db.ts'
+import { isProblem } from '../../platform/errors.ts'
 import type { AmountOnHold, DepositBook } from './deposit-book.ts'
-import { type Coin, encodeAllowance, feeInToken, feeOfGas } from './fees.ts'
-import { type Allowed, type Reserved, readUnderWay, sumReserved } from './store.ts'
-
-/** A token or the coin at a managed wallet. */
-export interface WalletAsset {
-  readonly tenant: Tenant
-  readonly network: Network
-  readonly walletId: string
-  readonly owner: Address
-  readonly coin: Coin
-  /** A subject whose reservations are excluded. */
-  readonly except?: string | undefined
-}
+import { encodeAllowance, feeInToken, feeOfGas } from './needs.ts'
+import {
+  type Allowed,
+  lockOwners,
+  type Reserved,
+  readUnderWay,
+  sumReserved,
+  type WalletAsset,
+  type Want,
+} from './store.ts'
 
 interface OwnerState {
   /** Its transaction count in the block; 0 if it had no transaction in progress. */
@@ -285,10 +281,29 @@ const bookingMsMax = 5_000
  * Waits until the deposits of the newest deep-enough block are booked, for at most five seconds. Returns false if they were booked when the
  * snapshot was made: a shortage is then final. Throws 503 `chain-unavailable` if they are not booked in time: whether funds are short is unknown.
  */
-export async function hasCaughtUp(ctx: Deps, { network, block, newest }: Snapshot): Promise<boolean> {
+async function hasCaughtUp(ctx: Deps, { network, block, newest }: Snapshot): Promise<boolean> {
   if (block >= newest) return false
   if (await isBookedInTime(ctx, network, newest)) return true
   throw failChain('chain-unavailable', {}, new Error(`the deposits of block ${newest} are not booked yet`))
+}
+
+/**
+ * Reads the spendable amounts of places for work that may refuse them. It reads and works once more if funds are short while mined deposits are
+ * not booked yet.
+ */
+export async function withFunds<T>(
+  ctx: Deps & { readonly readFunds: ReadFunds },
+  network: Network,
+  places: readonly WalletAsset[],
+  work: (funds: Funds) => Promise<T>,
+): Promise<T> {
+  const funds = await ctx.readFunds(network, places)
+  try {
+    return await work(funds)
+  } catch (error) {
+    if (!isProblem(error, 'insufficient-balance') || !(await hasCaughtUp(ctx, funds.snapshot))) throw error
+    return work(await ctx.readFunds(network, places))
+  }
 }
 
 /** Waits for deposits before the first read. */
@@ -301,20 +316,20 @@ function isBookedInTime({ db, deposits }: Deps, { name }: Network, block: bigint
   return deposits.isBookedInTime(db, name, { block, msMax: bookingMsMax })
 }
 
-/** The amount that one step takes from one place. */
-export interface Want {
-  readonly place: WalletAsset
-  readonly rawAmount: bigint
-  readonly gasLimit: bigint
-  readonly dataBytes: number
-}
-
 /** The reservation that one subject requests, evaluated against the snapshot of its plan. */
 export interface Claim {
   readonly snapshot: Snapshot
   readonly wants: readonly Want[]
   /** Amount that the subject adds to a place before it takes from it: a gas top-up. */
   readonly brings?: { readonly place: WalletAsset; readonly rawAmount: bigint } | undefined
+}
+
+/** Locks the accounts of the claims, and returns whether each is covered; see `lockOwners` and `areCovered`. */
+export async function lockCovered(ctx: BookPort, tx: Tx, claims: readonly Claim[]): Promise<readonly boolean[]> {
+  const places = claims.flatMap(({ wants }) => wants.map(({ place }) => place))
+  // Sent together: the server executes the others when the first has its locks.
+  const [, covered] = await Promise.all([lockOwners(tx, places), areCovered(ctx, tx, claims)])
+  return covered
 }
 
 /**
@@ -366,25 +381,4 @@ function maxCostOf({ place: { network, coin }, rawAmount, gasLimit, dataBytes }:
   if (gasLimit === 0n) return rawAmount
   if (network.nativeCoin === null) return rawAmount + feeInToken(gasLimit, fees.maxFee, coin.decimals)
   return rawAmount + feeOfGas({ gasLimit, dataBytes }, fees)
-}
-
-const contendedMsMax = 10_000
-
-/** Marks a temporary refusal: another request reserved the money after the snapshot was read. */
-export const contended = new Error('another request reserved the money since it was read')
-
-/**
- * Retries work with a new snapshot while other requests reserve the money first, for at most ten seconds. The final refusal is about the
- * real balance. Each retry follows a reservation of another request, so one of several always succeeds.
- */
-export async function retryOnContention<T>({ clock }: { readonly clock: Clock }, work: () => Promise<T>): Promise<T> {
-  const until = clock.now().getTime() + contendedMsMax
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      const isContended = error instanceof Error && error.cause === contended
-      if (!isContended || clock.now().getTime() >= until) throw error
-    }
-  }
 }

@@ -1,30 +1,41 @@
+import type { Address, Network } from '@purser/protocol'
 import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import type { Coin } from './needs.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
 
-/** An account of a network. */
-export interface Account {
-  readonly network: string
-  readonly owner: string
+/** A token or the coin at a managed wallet. */
+export interface WalletAsset {
+  readonly tenant: Tenant
+  readonly network: Network
+  readonly walletId: string
+  readonly owner: Address
+  readonly coin: Coin
+  /** A subject whose reservations are excluded. */
+  readonly except?: string | undefined
+}
+
+/** The amount that one step takes from one place. */
+export interface Want {
+  /** The token or coin that leaves; on Tempo a token, which also pays the gas. */
+  readonly place: WalletAsset
+  readonly rawAmount: bigint
+  readonly gasLimit: bigint
+  readonly dataBytes: number
 }
 
 type Reason = 'transfer' | 'gas' | 'top-up' | 'sweep' | 'withdrawal'
 
 /** The amount that one transaction or one authorization will take from an account. */
-export interface NewReservation extends Account {
-  /** Symbol of the token or coin that leaves; on Tempo also what the gas is paid in. */
-  readonly asset: string
+export interface NewReservation extends Want {
   readonly reason: Reason
   /** The transfer, the sweep's transfer or the withdrawal that it belongs to. */
   readonly subjectId: string
   /** Position of the step in its subject. */
   readonly part: number
-  readonly rawAmount: bigint
-  readonly gasLimit: bigint
-  readonly dataBytes: number
   readonly transactionId: ChainTransactionId | null
   /** Nonce of an EIP-3009 authorization that the owner signs: 32 bytes. */
   readonly authorizationNonce: Uint8Array | null
@@ -32,12 +43,17 @@ export interface NewReservation extends Account {
   readonly spender?: string | null
 }
 
+/** An account of a network. */
+type Account = Pick<WalletAsset, 'network' | 'owner'>
+
 /**
  * Locks these accounts, so that one transaction at a time reserves their money, in any process. Locks are taken in a fixed order, so that
  * no two transactions deadlock; call it once per transaction, before any other lock.
  */
 export async function lockOwners(tx: Tx, accounts: readonly Account[]): Promise<void> {
-  const names = [...new Set(accounts.map(({ network, owner }) => `funds:${network}/${owner.toLowerCase()}`))].toSorted()
+  const names = [
+    ...new Set(accounts.map(({ network, owner }) => `funds:${network.name}/${owner.toLowerCase()}`)),
+  ].toSorted()
   await tx.run(sql`
     select pg_advisory_xact_lock(hashtextextended(name, 0)) from
       (select name from unnest(${names}::text[]) with ordinality as given (name, position) order by position offset 0) as ordered`)
@@ -53,7 +69,7 @@ export async function insertReservations(tx: Tx, tenant: Tenant, rows: readonly 
     select ${tenant.organisationId}, ${tenant.environment}, given.network, owner, asset, reason, subject_id, part, raw_amount, given.gas_limit,
       data_bytes, transaction_id, c.nonce, authorization_nonce, spender
     from unnest(
-      ${each(({ network }) => network)}::text[], ${each(({ owner }) => owner)}::text[], ${each(({ asset }) => asset)}::text[],
+      ${each(({ place }) => place.network.name)}::text[], ${each(({ place }) => place.owner)}::text[], ${each(({ place }) => place.coin.symbol)}::text[],
       ${each(({ reason }) => reason)}::text[], ${each(({ subjectId }) => subjectId)}::text[], ${each(({ part }) => part)}::integer[],
       ${each(({ rawAmount }) => rawAmount)}::numeric[], ${each(({ gasLimit }) => gasLimit)}::numeric[],
       ${each(({ dataBytes }) => dataBytes)}::integer[], ${each(({ transactionId }) => transactionId)}::text[],
@@ -95,7 +111,7 @@ export async function countOpenAuthorizations(
     sql`
     select count(*) as open from (
       select from reservations
-      where network = ${network} and owner = ${owner} and authorization_nonce is not null and ended_at is null limit ${most}
+      where network = ${network.name} and owner = ${owner} and authorization_nonce is not null and ended_at is null limit ${most}
     ) as found`,
   )
   return Number(open)
@@ -232,7 +248,9 @@ export async function readUnderWay(db: Queryable, network: string, owners: reado
 }
 
 /** A query for the reserved amount of an asset, as of a block. */
-export interface ReservedQuestion extends Account {
+export interface ReservedQuestion {
+  readonly network: string
+  readonly owner: string
   readonly asset: string
   /** The number of the block. */
   readonly block: bigint
@@ -270,7 +288,8 @@ export type Reserved = z.output<typeof Reserved>
  * contract, since it can take that once; wholly where it is not known.
  */
 export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[]): Promise<Reserved[]> {
-  const each = <T>(read: (question: ReservedQuestion) => T, type: Sql): Sql => anyLength(questions.map(read), type)
+  const column = <T, V>(rows: readonly T[], read: (row: T) => V, type = sql`bigint`): Sql =>
+    anyLength(rows.map(read), type)
   const used = questions.flatMap(({ used }, index) => used.map((seq) => ({ place: index + 1, seq })))
   const allowed = questions.flatMap(({ allowed }, index) => allowed.map((one) => ({ place: index + 1, ...one })))
   return db.many(
@@ -278,9 +297,9 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
     sql`
     select (sums.raw + taken.raw)::text as raw, sums.wei, statement_timestamp() as read_at
     from unnest(
-      ${each(({ network }) => network, sql`text`)}, ${each(({ owner }) => owner, sql`text`)}, ${each(({ asset }) => asset, sql`text`)},
-      ${each(({ block }) => block, sql`bigint`)}, ${each(({ nonce }) => nonce, sql`bigint`)}, ${each(({ maxFee }) => maxFee, sql`numeric`)}, ${each(({ l1Fee }) => l1Fee, sql`numeric`)},
-      ${each(({ except }) => except ?? null, sql`text`)}
+      ${column(questions, ({ network }) => network, sql`text`)}, ${column(questions, ({ owner }) => owner, sql`text`)}, ${column(questions, ({ asset }) => asset, sql`text`)},
+      ${column(questions, ({ block }) => block, sql`bigint`)}, ${column(questions, ({ nonce }) => nonce, sql`bigint`)}, ${column(questions, ({ maxFee }) => maxFee, sql`numeric`)}, ${column(questions, ({ l1Fee }) => l1Fee, sql`numeric`)},
+      ${column(questions, ({ except }) => except ?? null, sql`text`)}
     ) with ordinality as q (network, owner, asset, block, nonce, max_fee, l1_fee, except_subject, place)
     cross join lateral (
       select coalesce(sum(r.raw_amount), 0) as raw,
@@ -291,27 +310,12 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
       where r.network = q.network and r.owner = q.owner and r.asset = q.asset and coalesce(r.nonce, ${noNonce}) >= q.nonce
         and r.subject_id is distinct from q.except_subject
         and (q.place, r.seq) not in (
-          select u.place, u.seq from unnest(${anyLength(
-            used.map(({ place }) => place),
-            sql`bigint`,
-          )}, ${anyLength(
-            used.map(({ seq }) => seq),
-            sql`bigint`,
-          )}) as u (place, seq))
+          select u.place, u.seq from unnest(${column(used, ({ place }) => place)}, ${column(used, ({ seq }) => seq)}) as u (place, seq))
     ) as sums cross join lateral (
       select coalesce(sum(kept.raw), 0) as raw from (
       select least(sum(r.raw_amount), a.raw) as raw
       from reservations r left join unnest(
-        ${anyLength(
-          allowed.map(({ place }) => place),
-          sql`bigint`,
-        )}, ${anyLength(
-          allowed.map(({ seq }) => seq),
-          sql`bigint`,
-        )}, ${anyLength(
-          allowed.map(({ raw }) => raw),
-          sql`numeric`,
-        )}
+        ${column(allowed, ({ place }) => place)}, ${column(allowed, ({ seq }) => seq)}, ${column(allowed, ({ raw }) => raw, sql`numeric`)}
       ) as a (place, seq, raw) on a.place = q.place and a.seq = r.seq
       where r.network = q.network and r.owner = q.owner and r.asset = q.asset and r.spender is not null and r.nonce < q.nonce
         and (r.allowance_gone is null or r.allowance_gone > q.block) and r.subject_id is distinct from q.except_subject

@@ -8,11 +8,13 @@ import {
   feeOfCall,
   insertReservations,
   lockOwners,
+  nativeCoinOf,
   type Snapshot,
   type WalletAsset,
 } from '../funds/index.ts'
 import { countGas, replaceClaimGas, type SourceWallet } from '../wallets/index.ts'
 import type { Ctx } from './ports.ts'
+import { placeOf } from './steps.ts'
 import { insertSteps, listSteps, type StepRow, type TransferId, transferPurpose } from './store.ts'
 
 /** The account that pays for an auxiliary step, and its available coin. */
@@ -35,20 +37,16 @@ export async function readPayer(
     payer,
   }: { readonly network: Network; readonly source: SourceWallet; readonly payer: 'source' | 'master' },
 ): Promise<Payer> {
-  const { nativeCoin } = network
-  if (nativeCoin === null) throw new Error(`${network.name} has no coin to pay with`)
-  const account =
-    payer === 'source'
-      ? { walletId: source.id, owner: source.address }
-      : { walletId: source.masterWalletId, owner: source.masterAddress }
-  const place = { tenant, network, ...account, coin: { ...nativeCoin, address: undefined } }
+  const coin = nativeCoinOf(network)
+  if (coin === undefined) throw new Error(`${network.name} has no coin to pay with`)
+  const place = placeOf(tenant, { network, source }, { payer, coin })
   const { snapshot, spendable } = await ctx.readFunds(network, [place])
   return { masterWalletId: source.masterWalletId, place, snapshot, available: spendable[0]?.available ?? 0n }
 }
 
 /** Locks the payer's funds; call it before the transfer is locked. */
-export function lockPayer(tx: Tx, { place: { network, owner } }: Payer): Promise<void> {
-  return lockOwners(tx, [{ network: network.name, owner }])
+export function lockPayer(tx: Tx, { place }: Payer): Promise<void> {
+  return lockOwners(tx, [place])
 }
 
 export interface AuxiliaryStep extends Pick<StepRow, 'kind' | 'toAddress' | 'value' | 'gasLimit'> {
@@ -78,8 +76,7 @@ export async function storeAuxiliary(
   await insertSteps(tx, [{ transferId, position, sender: owner, transactionId, ...step }])
   const reason = kind === 'refill' ? 'top-up' : 'gas'
   const subject = { subjectId: transferId, part: position, reason, transactionId, authorizationNonce: null } as const
-  const reserved = { network: network.name, owner, asset: coin.symbol, ...subject }
-  await insertReservations(tx, tenant, [{ ...reserved, rawAmount: value, gasLimit, dataBytes: bytesOf(data) }])
+  await insertReservations(tx, tenant, [{ ...want, ...subject }])
   const gas = {
     token: coin.symbol,
     decimals: coin.decimals,

@@ -6,7 +6,7 @@ import { id } from '../../platform/ids.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
 import { type ApprovalRow, applyDecisions, markApplied } from '../approvals/index.ts'
-import { areCovered, dropReservations, lockOwners, retryOnContention } from '../funds/index.ts'
+import { areCovered, contendedBy, dropReservations, lockOwners, retryOnContention } from '../funds/index.ts'
 import { replaceClaimGas, replaceGas } from '../wallets/index.ts'
 import { end } from './ending.ts'
 import { orderTaken } from './partner.ts'
@@ -14,7 +14,6 @@ import { advanceUnit, leaveUnit, replaceQuote, setNextPollAt } from './partner-s
 import { planTransfer } from './plan.ts'
 import type { Ctx, Deps, TransferPlan } from './ports.ts'
 import { takeOrders } from './quote-store.ts'
-import { contendedBy } from './record.ts'
 import { claimOf, gasCostOf, storeGasless, storeSteps, unitOf } from './steps.ts'
 import {
   deleteSteps,
@@ -127,13 +126,10 @@ async function planAgain(ctx: Ctx, transfer: TransferRow): Promise<TransferPlan>
 
 /** Locks the funds that the plan takes, then the transfer. */
 async function lockWithFunds(ctx: Ctx, tx: Tx, transferId: TransferId, plan: TransferPlan): Promise<TransferRow> {
-  const { network, source } = plan
-  await lockOwners(tx, [
-    { network: network.name, owner: source.address },
-    ...claimOf(ctx.tenant, plan, transferId).wants.map(({ place }) => {
-      return { network: place.network.name, owner: place.owner }
-    }),
-  ])
+  await lockOwners(
+    tx,
+    claimOf(ctx.tenant, plan, transferId).wants.map(({ place }) => place),
+  )
   return lockTransfer(tx, transferId)
 }
 

@@ -1,4 +1,5 @@
 import { defineErrors } from '../../platform/errors.ts'
+import { fundErrors } from '../funds/index.ts'
 
 export const fail = defineErrors({
   'transfer-not-found': {
@@ -34,18 +35,7 @@ export const fail = defineErrors({
     causes: ['`fromToken` or `toToken` is not the symbol of a token on its chain; `errors` lists those that are.'],
     fix: 'Send a symbol from `GET /wallet-infra/chains/{chain}/tokens`. Symbols are upper and lower case as listed (`USDC`, `pathUSD`).',
   },
-  'insufficient-balance': {
-    status: 422,
-    title: 'Insufficient Balance',
-    detail:
-      'The wallet has too little for the transfer and its gas; required, available and held (until the sender is screened) give the amounts of each token.',
-    causes: [
-      'The wallet has less of the token than the amount, or less of the chain’s coin than the gas: a fresh managed wallet has neither.',
-      'A part is reserved by transfers that are under way, or arrived in a block that is not final.',
-      'A part is on hold (`held`) until its sender is screened.',
-    ],
-    fix: 'Read `balances`: fund the token that is short (in test with `POST /test/deposits`, for gas with `"token": "ETH"`), or send less. For money on hold or not final, repeat later.',
-  },
+  ...fundErrors,
   'recipient-flagged': {
     status: 422,
     title: 'Recipient Flagged',
@@ -138,21 +128,3 @@ export const fail = defineErrors({
     fix: 'A transfer of one token on one chain needs no partner. For others, repeat in a minute with the same `Idempotency-Key`; the operator finds the settings under [Partners](/docs/partners).',
   },
 })
-
-/** An amount of a token that a wallet lacks, as `balances` of the problem shows it. */
-export interface Shortage {
-  readonly token: string
-  readonly required: string
-  readonly available: string
-  readonly held?: string
-}
-
-/** Returns the refusal of a wallet that has too little. Its detail states the amounts too, since logs and clients often show nothing else. */
-export function insufficientBalance(balances: readonly Shortage[], cause?: unknown): Error {
-  const amounts = balances.map(({ token, required, available, held }) => {
-    const waiting = held === undefined ? '' : ` and ${held} on hold until its sender is screened`
-    return `${required} ${token} required, ${available} available${waiting}`
-  })
-  const detail = `The wallet has too little for the transfer and its gas: ${amounts.join('; ')}.`
-  return fail('insufficient-balance', { detail, balances }, cause)
-}

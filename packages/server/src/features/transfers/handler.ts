@@ -10,7 +10,7 @@ import {
 import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '../../chain/port.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
-import { areCovered, feeInToken, lockOwners } from '../funds/index.ts'
+import { feeInToken, lockCovered } from '../funds/index.ts'
 import { costOfReceipt } from '../plans/index.ts'
 import { awaitFinality, endOrAwait, isFollowed } from './ending.ts'
 import { isExpired } from './follow.ts'
@@ -322,9 +322,5 @@ async function coverRaise(
   const place = { tenant: { organisationId, environment }, network, walletId, owner, coin }
   const { snapshot } = await ctx.readFunds(network, [place])
   const want = { place, rawAmount: feeInToken(more, 1n, coin.decimals), gasLimit: 0n, dataBytes: 0 }
-  return async (tx) => {
-    await lockOwners(tx, [{ network: network.name, owner }])
-    const [isCovered] = await areCovered(ctx, tx, [{ snapshot, wants: [want] }])
-    return isCovered === true
-  }
+  return async (tx) => (await lockCovered(ctx, tx, [{ snapshot, wants: [want] }]))[0] === true
 }

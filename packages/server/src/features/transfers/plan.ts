@@ -12,32 +12,29 @@ import {
 } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
 import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
-import { failPlatform, isProblem } from '../../platform/errors.ts'
+import { failPlatform } from '../../platform/errors.ts'
 import { openAmount } from '../../platform/wire.ts'
 import { networkFor } from '../chains/index.ts'
 import {
   type Coin,
   type Funds,
-  feeInToken,
-  feeOfCall,
+  feeOfCalls,
   feeOfGas,
   gasLimitOf,
-  hasCaughtUp,
-  type Need,
-  type Prices,
-  plainFee,
+  nativeCoinOf,
+  needOf,
+  payGas,
   plainGas,
-  shortagesOf,
-  topUpOf,
-  type WalletAsset,
+  refuseShort,
+  withFunds,
 } from '../funds/index.ts'
 import { type Gas, hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
-import { fail, insufficientBalance } from './errors.ts'
+import { fail } from './errors.ts'
 import { partnerSteps, priceTooLow, requestQuoteAbove, slippageBps } from './partner.ts'
 import type { Ctx, PlannedStep, TransferPlan } from './ports.ts'
 import { findQuote, type QuoteId, type QuoteRow } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
-import { canBeGasless } from './steps.ts'
+import { canBeGasless, placeOf } from './steps.ts'
 
 export interface PlanOptions {
   readonly readFloor?: typeof floorOf
@@ -102,11 +99,11 @@ function refuseOtherKind({ fromWalletId, fromWalletType }: NewTransfer): void {
 }
 
 function coinOf(network: Network, symbol: string, path: string): Coin {
-  const { nativeCoin } = network
-  if (nativeCoin !== null && nativeCoin.symbol === symbol) return { ...nativeCoin, address: undefined }
+  const native = nativeCoinOf(network)
+  if (native?.symbol === symbol) return native
   const token = tokenBySymbol(network, symbol)
   if (token !== undefined) return token
-  const known = [...(nativeCoin === null ? [] : [nativeCoin.symbol]), ...network.tokens.map((one) => one.symbol)]
+  const known = [...(native === undefined ? [] : [native]), ...network.tokens].map((one) => one.symbol)
   throw fail('token-not-supported', {
     errors: [{ path, message: `is not a token of ${network.name}, which has ${known.join(', ')}` }],
   })
@@ -137,51 +134,32 @@ interface PricingTerms {
 type PricedTransfer = Pick<TransferPlan, 'snapshot' | 'steps' | 'rawFee' | 'feeCoin' | 'quote' | 'claimGas'>
 type GasPlan = Pick<TransferPlan, 'steps' | 'rawFee' | 'feeCoin'>
 
-/** Prices the transfer. Reads once more if funds are short while mined deposits are not booked yet. */
-async function price(ctx: Ctx, chain: Chain, terms: PricingTerms): Promise<PricedTransfer> {
-  const places = placesOf(ctx, terms)
-  const first = await ctx.readFunds(terms.network, places)
-  try {
-    return await priceBy(ctx, chain, terms, first)
-  } catch (error) {
-    if (!isProblem(error, 'insufficient-balance') || !(await hasCaughtUp(ctx, first.snapshot))) throw error
-    return priceBy(ctx, chain, terms, await ctx.readFunds(terms.network, places))
-  }
+/** Prices the transfer, from the balances of the token and of the coin of the wallet and its master. */
+function price(ctx: Ctx, chain: Chain, terms: PricingTerms): Promise<PricedTransfer> {
+  const { network, source, coin, except } = terms
+  const native = nativeCoinOf(network)
+  const places = [
+    { coin, payer: 'source' } as const,
+    ...(native === undefined
+      ? []
+      : [{ coin: native, payer: 'source' } as const, { coin: native, payer: 'master' } as const]),
+  ]
+  return withFunds(
+    ctx,
+    network,
+    places.map((place) => ({ ...placeOf(ctx.tenant, { network, source }, place), except })),
+    (funds) => priceBy(ctx, chain, terms, funds),
+  )
 }
 
-/** The balances to read: the token, and the coin of the wallet and of its master if the network has one. */
-function placesOf({ tenant }: Ctx, { source, network, coin, except }: PricingTerms): readonly WalletAsset[] {
-  const own = { tenant, network, walletId: source.id, owner: source.address, except }
-  const { nativeCoin } = network
-  if (nativeCoin === null) return [{ ...own, coin }]
-  const native = { ...nativeCoin, address: undefined }
-  const payer = { walletId: source.masterWalletId, owner: source.masterAddress }
-  const master = { tenant, network, ...payer, coin: native, except }
-  return [{ ...own, coin }, { ...own, coin: native }, master]
-}
-
-async function priceBy(
-  ctx: Ctx,
-  chain: Chain,
-  terms: PricingTerms,
-  { snapshot, spendable }: Funds,
-): Promise<PricedTransfer> {
-  const { coin } = terms
-  const [own, native, master] = spendable
-  const funds: Available = { native: native?.available ?? 0n, masterNative: master?.available ?? 0n }
-  const amountNeed = {
-    coin,
-    required: terms.rawAmount,
-    available: own?.available ?? 0n,
-    held: own?.unscreened ?? 0n,
-  }
-  refuseShort([amountNeed])
+async function priceBy(ctx: Ctx, chain: Chain, terms: PricingTerms, funds: Funds): Promise<PricedTransfer> {
+  const { coin, rawAmount, choice } = terms
+  refuseShort([needOf(coin, rawAmount, funds.spendable[0])])
   const routed = requestOf(terms)
-  const { choice } = terms
   const quote = choice.route === 'direct' ? undefined : await requestQuoteAbove(ctx, choice.partner, routed, terms)
   const steps = quote === undefined ? [await simulated(chain, terms)] : await partnerSteps(ctx, chain, routed, quote)
-  const costed = await planGas(ctx, terms, { own: steps, fees: snapshot.fees, funds, amountNeed })
-  return { ...costed, quote, snapshot, claimGas: await claimGasOf(ctx, terms, quote) }
+  const costed = await planGas(ctx, terms, steps, funds)
+  return { ...costed, quote, snapshot: funds.snapshot, claimGas: await claimGasOf(ctx, terms, quote) }
 }
 
 /** Most bytes of call data in a transaction that delivers a transfer on its target chain. */
@@ -201,12 +179,6 @@ function requestOf({ source, rawAmount, to, ends }: PricingTerms): RouteRequest 
   return { ...ends, rawAmount, fromAddress: source.address, toAddress: to, slippageBps }
 }
 
-/** Spendable coin of the wallet and its master, in wei. */
-interface Available {
-  readonly native: bigint
-  readonly masterNative: bigint
-}
-
 /** Simulates the transfer on the chain, and throws if the chain would refuse it. */
 async function simulated(chain: Chain, { source, coin, rawAmount, to }: PricingTerms): Promise<PlannedStep> {
   const call =
@@ -218,69 +190,37 @@ async function simulated(chain: Chain, { source, coin, rawAmount, to }: PricingT
   return { kind: 'send', sender: source.address, ...call, gasLimit: gasLimitOf(trial.gas) }
 }
 
-export function refuseShort(needs: readonly Need[]): void {
-  const balances = shortagesOf(needs)
-  if (balances.length > 0) throw insufficientBalance(balances)
-}
-
 /** A child that cannot pay for its gas signs for the relayer if possible; otherwise its master sends it the gas. */
-async function planGas(ctx: Ctx, terms: PricingTerms, costs: Costs): Promise<GasPlan> {
-  const { nativeCoin } = terms.network
-  if (nativeCoin === null) return planGasInToken(terms, costs)
-  const native = { ...nativeCoin, address: undefined }
+async function planGas(
+  ctx: Ctx,
+  terms: PricingTerms,
+  own: readonly PlannedStep[],
+  { snapshot: { fees: prices }, spendable }: Funds,
+): Promise<GasPlan> {
   const { source, network, coin, choice, rawAmount } = terms
-  const { own, fees, funds } = costs
-  const isDirect = choice.route === 'direct' && coin.address !== undefined
+  const [token, native, master] = spendable
+  const feeCoin = nativeCoinOf(network)
+  const available = native?.available ?? 0n
   if (
-    isDirect &&
-    feeOf(own, fees) > funds.native &&
-    (await canBeGasless(ctx, { source, network, coin, fees, rawAmount }))
+    feeCoin !== undefined &&
+    choice.route === 'direct' &&
+    coin.address !== undefined &&
+    feeOfCalls(own, prices) > available &&
+    (await canBeGasless(ctx, { source, network, coin, fees: prices, rawAmount }))
   )
-    return { steps: [], rawFee: 0n, feeCoin: native }
-  return planGasInCoin(terms, native, costs)
-}
-
-/** Prices on Tempo: gas is paid in the token that moves, whatever is called. */
-function planGasInToken({ coin }: PricingTerms, { own, fees, amountNeed }: Costs): GasPlan {
-  const gas = own.reduce((sum, { gasLimit }) => sum + gasLimit, 0n)
-  const rawFee = feeInToken(gas, fees.maxFee, coin.decimals)
-  refuseShort([amountNeed, { ...amountNeed, required: rawFee }])
-  return { steps: own.map((step) => ({ ...step, feeToken: coin.address })), rawFee, feeCoin: coin }
-}
-
-function feeOf(steps: readonly PlannedStep[], prices: Prices): bigint {
-  return steps.reduce((sum, step) => sum + feeOfCall(step, prices), 0n)
-}
-
-interface Costs {
-  readonly own: readonly PlannedStep[]
-  readonly fees: Prices
-  readonly funds: Available
-  readonly amountNeed: Need
-}
-
-/** Prices with coin. A child that cannot pay for its gas gets a top-up from its master first. */
-function planGasInCoin(terms: PricingTerms, native: Coin, { own, fees, funds, amountNeed }: Costs): GasPlan {
-  const { source, coin, rawAmount } = terms
-  const gas = feeOf(own, fees)
+    return { steps: [], rawFee: 0n, feeCoin }
   const isChild = source.address !== source.masterAddress
-  const spare = coin.address === undefined ? funds.native - rawAmount : funds.native
-  const value = isChild ? topUpOf(gas, spare > 0n ? spare : 0n) : 0n
-  if (value === 0n) {
-    refuseShort([amountNeed, { coin: native, required: gas, available: funds.native }])
-    return { steps: own, rawFee: gas, feeCoin: native }
-  }
-  const topUp: PlannedStep = {
-    kind: 'top-up',
-    sender: source.masterAddress,
-    to: source.address,
-    data: '0x',
-    value,
-    gasLimit: plainGas,
-  }
-  const topUpGas = plainFee(fees)
-  refuseShort([{ coin: native, required: value + topUpGas, available: funds.masterNative }])
-  return { steps: [topUp, ...own], rawFee: gas + topUpGas, feeCoin: native }
+  const { topUp, ...fee } = payGas(own, {
+    network,
+    prices,
+    amount: needOf(coin, rawAmount, token),
+    native: available,
+    masterNative: isChild ? (master?.available ?? 0n) : undefined,
+  })
+  if (feeCoin === undefined) return { ...fee, steps: own.map((step) => ({ ...step, feeToken: coin.address })) }
+  if (topUp === 0n) return { ...fee, steps: own }
+  const { address: to, masterAddress: sender } = source
+  return { ...fee, steps: [{ kind: 'top-up', sender, to, data: '0x', value: topUp, gasLimit: plainGas }, ...own] }
 }
 
 /** The coin that a stored transfer moves, and the one that its gas is paid in. */

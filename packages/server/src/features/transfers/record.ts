@@ -1,4 +1,4 @@
-import { formatAmount, sameAddress } from '@purser/protocol'
+import { sameAddress } from '@purser/protocol'
 import { appendAudit } from '../../platform/audit.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
@@ -6,9 +6,9 @@ import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/d
 import { isProblem } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import { type ApprovalId, requestApproval } from '../approvals/index.ts'
-import { areCovered, type Coin, contended, lockOwners } from '../funds/index.ts'
+import { contendedBy, lockCovered } from '../funds/index.ts'
 import { countGas, type OutgoingMovement, reservePolicies } from '../wallets/index.ts'
-import { fail, insufficientBalance } from './errors.ts'
+import { fail } from './errors.ts'
 import { orderTaken } from './partner.ts'
 import type { Ctx, Intent, OwnIntent, RecordedTransfer, TransferPlan, TransferPorts } from './ports.ts'
 import { deleteQuotes, takeOrders } from './quote-store.ts'
@@ -40,10 +40,7 @@ export async function storeTransfers(tx: Tx, intents: readonly Intent[]): Promis
   if (first === undefined) return []
   const { ctx } = first
   const claims = intents.map(({ plan }) => claimOf(ctx.tenant, plan))
-  const owners = claims.flatMap(({ wants }) => wants.map(({ place }) => place))
-  const accounts = owners.map(({ network, owner }) => ({ network: network.name, owner }))
-  // Sent together: the server executes the others when the first has its locks.
-  const [, covered] = await Promise.all([lockOwners(tx, accounts), areCovered(ctx, tx, claims)])
+  const covered = await lockCovered(ctx, tx, claims)
   const named = intents.map((intent) => ({ ...intent, intent, transferId: newId('wtx', intent.ctx) }))
   const fitting = named.filter((_, index) => covered[index])
   const counted = fitting.filter(({ purpose }) => purpose !== 'withdrawal')
@@ -159,18 +156,6 @@ export function outgoing({ toAddress }: NewTransfer, plan: TransferPlan): Outgoi
     route === 'direct' && source.address !== source.masterAddress && sameAddress(toAddress, source.masterAddress)
   const movement = { masterWalletId, operation: 'transfer', token, rawAmount, decimals, recipient: toAddress } as const
   return { ...movement, isToOwnMaster, gas: gasCostOf(plan), claimGas: plan.claimGas }
-}
-
-/** The refusal if other requests reserved the money after the plan's snapshot; `retryOnContention` then plans again. */
-export function contendedBy({ coin, rawAmount, rawFee, feeCoin }: TransferPlan): Error {
-  const shortage = (of: Coin, raw: bigint) => ({
-    token: of.symbol,
-    required: formatAmount(raw, of.decimals),
-    available: '0',
-  })
-  const isOne = coin.symbol === feeCoin.symbol || rawFee === 0n
-  const balances = isOne ? [shortage(coin, rawAmount + rawFee)] : [shortage(coin, rawAmount), shortage(feeCoin, rawFee)]
-  return insufficientBalance(balances, contended)
 }
 
 function rowOf({

@@ -9,6 +9,7 @@ import {
   type Coin,
   insertReservations,
   type NewReservation,
+  nativeCoinOf,
   type Prices,
   plainFee,
   type WalletAsset,
@@ -63,12 +64,10 @@ function reserve(ctx: Ctx, tx: Tx, made: readonly Stored[], { firsts, nonces }: 
     tx,
     ctx.tenant,
     made.flatMap(({ transferId, plan }) =>
-      wantsOf(ctx.tenant, plan).map(({ place, part, ...want }): NewReservation => {
-        const { network, owner, coin } = place
-        const transactionId = part === 0 ? (firsts.get(transferId) ?? null) : null
+      wantsOf(ctx.tenant, plan).map((want): NewReservation => {
+        const transactionId = want.part === 0 ? (firsts.get(transferId) ?? null) : null
         const authorizationNonce = nonces.get(transferId) ?? null
-        const row = { network: network.name, owner, asset: coin.symbol, subjectId: transferId, part }
-        return { ...row, ...want, transactionId, authorizationNonce }
+        return { ...want, subjectId: transferId, transactionId, authorizationNonce }
       }),
     ),
   )
@@ -143,7 +142,7 @@ interface PlannedWant extends Want {
 function wantsOf(tenant: Tenant, plan: Planned, except?: string): readonly PlannedWant[] {
   const { network, coin, rawAmount, steps } = plan
   const token: PlannedWant = {
-    place: { ...placeOf(tenant, plan, 'source', coin), except },
+    place: { ...placeOf(tenant, plan, { payer: 'source', coin }), except },
     part: Math.max(0, steps.length - 1),
     reason: 'transfer',
     rawAmount,
@@ -151,14 +150,13 @@ function wantsOf(tenant: Tenant, plan: Planned, except?: string): readonly Plann
     dataBytes: 0,
   }
   if (steps.length === 0) return [token]
-  const { nativeCoin } = network
-  if (nativeCoin === null) return steps.map((step) => ({ ...token, ...gasOf(step) }))
-  const native = { ...nativeCoin, address: undefined }
+  const native = nativeCoinOf(network)
+  if (native === undefined) return steps.map((step) => ({ ...token, ...gasOf(step) }))
   const paid = steps.map((step, part): PlannedWant => {
     const payer = step.kind === 'top-up' ? 'master' : 'source'
     const isAmount = coin.address === undefined && step.kind === 'send'
     const reason = step.kind === 'top-up' ? 'top-up' : isAmount ? 'transfer' : 'gas'
-    const place = { ...placeOf(tenant, plan, payer, native), except }
+    const place = { ...placeOf(tenant, plan, { payer, coin: native }), except }
     return { place, part, reason, rawAmount: step.value, ...gasOf(step) }
   })
   return coin.address === undefined ? paid : [{ ...token, ...approvedTo(unitOf(plan)) }, ...paid]
@@ -172,11 +170,11 @@ function approvedTo(unit: Unit | undefined): Pick<PlannedWant, 'spender'> {
 export function claimOf(tenant: Tenant, plan: Planned, except?: string): Claim {
   const { snapshot, network, steps } = plan
   const topUp = steps.find(({ kind }) => kind === 'top-up')
-  const native = network.nativeCoin === null ? undefined : { ...network.nativeCoin, address: undefined }
+  const native = nativeCoinOf(network)
   const brings =
     topUp === undefined || native === undefined
       ? undefined
-      : { place: placeOf(tenant, plan, 'source', native), rawAmount: topUp.value }
+      : { place: placeOf(tenant, plan, { payer: 'source', coin: native }), rawAmount: topUp.value }
   return { snapshot, wants: wantsOf(tenant, plan, except), brings }
 }
 
@@ -184,11 +182,11 @@ function gasOf({ gasLimit, data }: PlannedStep) {
   return { gasLimit, dataBytes: bytesOf(data) }
 }
 
-function placeOf(
+/** A coin of the wallet, or of the master that pays for its gas. */
+export function placeOf(
   tenant: Tenant,
-  { source, network }: Planned,
-  payer: 'source' | 'master',
-  coin: WalletAsset['coin'],
+  { source, network }: Pick<TransferPlan, 'source' | 'network'>,
+  { payer, coin }: { readonly payer: 'source' | 'master'; readonly coin: Coin },
 ): WalletAsset {
   return payer === 'source'
     ? { tenant, network, walletId: source.id, owner: source.address, coin }

@@ -17,10 +17,9 @@ import {
   tokenByAddress,
   x402Headers,
 } from '@purser/protocol'
-import type { Coin } from '../../funds/index.ts'
-import { hasCaughtUp } from '../../funds/index.ts'
+import { type Coin, needOf, refuseShort, withFunds } from '../../funds/index.ts'
 import { isServiceAddress, type SourceWallet } from '../../wallets/index.ts'
-import { refuseFlagged, refuseShort } from '../plan.ts'
+import { refuseFlagged } from '../plan.ts'
 import type { Ctx, TransferPlan } from '../ports.ts'
 import { type ChallengePayment, headerOf } from './schema.ts'
 
@@ -153,18 +152,10 @@ export async function planSignature(ctx: Ctx, terms: SignedTerms): Promise<Trans
   const { source, network, fromChain, coin, rawAmount, to, routeReason, except } = terms
   await refuseFlagged(ctx, to)
   const place = { tenant: ctx.tenant, network, walletId: source.id, owner: source.address, coin, except }
-  const read = async () => {
-    const { snapshot, spendable } = await ctx.readFunds(network, [place])
-    const [own] = spendable
-    return {
-      snapshot,
-      need: { coin, required: rawAmount, available: own?.available ?? 0n, held: own?.unscreened ?? 0n },
-    }
-  }
-  const first = await read()
-  const isShort = first.need.available < rawAmount
-  const { snapshot, need } = isShort && (await hasCaughtUp(ctx, first.snapshot)) ? await read() : first
-  refuseShort([need])
+  const snapshot = await withFunds(ctx, network, [place], async (funds) => {
+    refuseShort([needOf(coin, rawAmount, funds.spendable[0])])
+    return funds.snapshot
+  })
   const ends = { source, network, target: network, fromChain, coin, toCoin: coin, rawAmount }
   const gasless = { snapshot, steps: [], rawFee: 0n, feeCoin: coin, quote: undefined }
   return { ...ends, ...gasless, route: 'direct', routeReason }

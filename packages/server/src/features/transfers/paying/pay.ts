@@ -10,6 +10,7 @@ import { type ApprovalId, applyDecisions, approvalStates, markApplied } from '..
 import {
   areCovered,
   authorizeReservation,
+  contendedBy,
   countOpenAuthorizations,
   lockOwners,
   retryOnContention,
@@ -26,7 +27,7 @@ import { end, endAll } from '../ending.ts'
 import { fail } from '../errors.ts'
 import { reasonOf, settleRelays, transferIdOf, transferOf } from '../gasless/relay.ts'
 import type { Ctx, Deps, TransferPlan } from '../ports.ts'
-import { contendedBy, outgoing } from '../record.ts'
+import { outgoing } from '../record.ts'
 import type { NewTransfer } from '../schema.ts'
 import { claimOf } from '../steps.ts'
 import { findOwnTransfer, lockTransfer, lockTransfers, setAmount, type TransferId, type TransferRow } from '../store.ts'
@@ -220,8 +221,7 @@ function methodOf({ offer: { method } }: Planned): PaymentRow['method'] {
  * requests that all tenants share. The caller has locked the account and reserved for this signature.
  */
 async function refuseTooMany(tx: Tx, { network, source }: TransferPlan): Promise<void> {
-  const account = { network: network.name, owner: source.address }
-  const open = await countOpenAuthorizations(tx, account, { most: openMax + 1 })
+  const open = await countOpenAuthorizations(tx, { network, owner: source.address }, { most: openMax + 1 })
   if (open > openMax) throw failPaying('too-many-unused-payments', { retryAfterSeconds: 60 })
 }
 
@@ -289,7 +289,7 @@ async function sign(ctx: Ctx, tx: Tx, transferId: TransferId, planned: Planned):
   const { plan, message } = planned
   const { network, source, coin, rawAmount } = plan
   const { masterWalletId } = source
-  await lockOwners(tx, [{ network: network.name, owner: source.address }])
+  await lockOwners(tx, [{ network, owner: source.address }])
   const row = await lockTransfer(tx, transferId)
   refuseClosed(ctx, row, await lockPayment(tx, transferId))
   const [isCovered] = await areCovered(ctx, tx, [claimOf(ctx.tenant, plan, transferId)])

@@ -6,12 +6,12 @@ import { defineErrors } from '../../../platform/errors.ts'
 import { type ChildAddressId, type MasterWalletId, newId, type SweepId } from '../../../platform/ids.ts'
 import { Reply } from '../../../platform/operation.ts'
 import {
-  areCovered,
   insertReservations,
-  lockOwners,
+  lockCovered,
   type NewReservation,
   type Snapshot,
   type WalletAsset,
+  type Want,
   waitForDeposits,
 } from '../../funds/index.ts'
 import { gasErrors, reserveForEach } from '../../plans/index.ts'
@@ -64,7 +64,7 @@ export async function requestSweep(ctx: Ctx, walletId: MasterWalletId, request: 
  */
 export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates): Promise<SweepId> {
   return ctx.db.tx(async (tx) => {
-    const funded = await lockCovered(ctx, tx, terms, candidates)
+    const funded = await lockFunded(ctx, tx, terms, candidates)
     const sweep = sweepOf(ctx, terms, candidates)
     await insertSweep(tx, ctx.tenant, sweep)
     const gasReservedNanoUsd = ctx.gasPrices.costOf(terms.network, gasOfEach(terms.network))
@@ -76,7 +76,7 @@ export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates):
       transfers,
     )
     const reserved = transfers.filter(({ childAddressId }) => taken.has(childAddressId))
-    await insertReservations(tx, ctx.tenant, reservationsOf(terms, sweep.id, reserved))
+    await insertReservations(tx, ctx.tenant, reservationsOf(ctx.tenant, terms, sweep.id, reserved))
     await reserveGas(ctx, tx, { network: terms.network, nanoUsd: gasReservedNanoUsd, wanted: taken.size })
     if (taken.size === 0) await markCompleted(tx, [sweep.id], sweep.createdAt)
     await noteScan(ctx, tx, terms, candidates)
@@ -88,42 +88,37 @@ export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates):
 }
 
 /** Locks the children, and returns those whose money no other request has reserved since it was read; the next sweep takes the others. */
-async function lockCovered(ctx: Ctx, tx: Tx, terms: SweepTerms, { funded }: Candidates): Promise<readonly Funded[]> {
+async function lockFunded(ctx: Ctx, tx: Tx, terms: SweepTerms, { funded }: Candidates): Promise<readonly Funded[]> {
   if (funded.length === 0) return funded
   await lockStoring(tx, ctx.tenant)
-  const network = terms.network.name
-  await lockOwners(
+  const covered = await lockCovered(
+    ctx,
     tx,
-    funded.map(({ address }) => ({ network, owner: address })),
+    funded.map((child) => ({ snapshot: child.snapshot, wants: [wantOf(ctx.tenant, terms, child)] })),
   )
-  const claims = funded.map((child) => {
-    const want = { place: placeOf(ctx.tenant, terms, child), rawAmount: child.rawAmount, gasLimit: 0n, dataBytes: 0 }
-    return { snapshot: child.snapshot, wants: [want] }
-  })
-  const covered = await areCovered(ctx, tx, claims)
   return funded.filter((_, index) => covered[index])
 }
 
 /** The reservations of a sweep. The operator pays its gas; the child only sends the token. */
 function reservationsOf(
-  { network, token }: SweepTerms,
+  tenant: Tenant,
+  terms: SweepTerms,
   sweepId: SweepId,
   transfers: readonly NewTransfer[],
 ): NewReservation[] {
-  const isSigned = network.nativeCoin !== null
-  return transfers.map(({ childAddressId, from: owner, rawAmount, nonce }) => ({
-    network: network.name,
-    owner,
-    asset: token.symbol,
+  const isSigned = terms.network.nativeCoin !== null
+  return transfers.map(({ childAddressId, from, rawAmount, nonce }) => ({
+    ...wantOf(tenant, terms, { id: childAddressId, address: from, rawAmount }),
     reason: 'sweep',
     subjectId: subjectOf({ sweepId, childAddressId }),
     part: 0,
-    rawAmount,
-    gasLimit: 0n,
-    dataBytes: 0,
     transactionId: null,
     authorizationNonce: isSigned ? nonce : null,
   }))
+}
+
+function wantOf(tenant: Tenant, terms: SweepTerms, child: Pick<Funded, 'id' | 'address' | 'rawAmount'>): Want {
+  return { place: placeOf(tenant, terms, child), rawAmount: child.rawAmount, gasLimit: 0n, dataBytes: 0 }
 }
 
 function sweepOf(ctx: Ctx, { wallet, token, trigger }: SweepTerms, { isPartial }: Candidates): SweepRow {

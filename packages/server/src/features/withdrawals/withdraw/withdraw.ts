@@ -8,8 +8,8 @@ import { type Page, Reply } from '../../../platform/operation.ts'
 import { openAmount, openCursor, pageOf } from '../../../platform/wire.ts'
 import { type ApprovalId, type ApprovalState, approvalStates, requestApproval } from '../../approvals/index.ts'
 import { networkFor } from '../../chains/index.ts'
-import { areCovered, insertReservations, lockOwners, retryOnContention } from '../../funds/index.ts'
-import { contendedBy, findHashes, gasCostOf, planTransfer, type TransferPlan } from '../../transfers/index.ts'
+import { contendedBy, insertReservations, lockCovered, retryOnContention } from '../../funds/index.ts'
+import { findHashes, gasCostOf, planTransfer, type TransferPlan } from '../../transfers/index.ts'
 import { type Gas, reservePolicy, underPolicy } from '../../wallets/index.ts'
 import { payoutAccountOf } from '../bank-accounts/payout-account.ts'
 import { isCurrency } from '../bank-accounts/rules.ts'
@@ -91,15 +91,12 @@ async function reserveFunds(
   plan: TransferPlan,
 ): Promise<void> {
   const { source, network, coin, snapshot } = plan
-  const owner = source.address
-  await lockOwners(tx, [{ network: network.name, owner }])
-  const place = { tenant: ctx.tenant, network, walletId: source.id, owner, coin }
-  const want = { rawAmount, gasLimit: 0n, dataBytes: 0 }
-  const [isCovered] = await areCovered(ctx, tx, [{ snapshot, wants: [{ place, ...want }] }])
+  const place = { tenant: ctx.tenant, network, walletId: source.id, owner: source.address, coin }
+  const want = { place, rawAmount, gasLimit: 0n, dataBytes: 0 }
+  const [isCovered] = await lockCovered(ctx, tx, [{ snapshot, wants: [want] }])
   if (isCovered !== true) throw contendedBy(plan)
-  const none = { transactionId: null, authorizationNonce: null }
-  const row = { network: network.name, owner, asset: coin.symbol, reason: 'withdrawal', subjectId, part: 0 } as const
-  await insertReservations(tx, ctx.tenant, [{ ...row, ...want, ...none }])
+  const subject = { reason: 'withdrawal', subjectId, part: 0, transactionId: null, authorizationNonce: null } as const
+  await insertReservations(tx, ctx.tenant, [{ ...want, ...subject }])
 }
 
 /** The present state, for a repeated request whose first response was never stored. */

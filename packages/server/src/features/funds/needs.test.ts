@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { feeInToken, gasLimitOf, shortagesOf, topUpOf } from './fees.ts'
+import { feeInToken, gasLimitOf, shortagesOf, topUpOf } from './needs.ts'
 
 const usdc = { symbol: 'USDC', decimals: 6, address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' } as const
 const ether = { symbol: 'ETH', decimals: 18, address: undefined } as const
