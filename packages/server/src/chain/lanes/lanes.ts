@@ -9,10 +9,9 @@ import { startDueLoop } from '../../platform/work/due-work.ts'
 import { type RunningLoop, startLoop } from '../../platform/work/loop.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
 import { followLanes, resumeLanes } from './follow.ts'
-import { createOverdueLog } from './overdue.ts'
 import type { AccountPlan, ChainTransactionId, Handlers, LaneHandler, LaneSigner, Lanes } from './port.ts'
 import { listRecentSenders, markReopened } from './recovery-store.ts'
-import { type LaneParts, logStalled, sendLanes } from './send.ts'
+import { createOverdueLog, type LaneParts, logStalled, sendLanes } from './send.ts'
 import {
   countOpen,
   findNextNonce,

@@ -5,20 +5,16 @@ import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx, type LeaseSet } from '../../platform/leases/store.ts'
 import { type Fees, replacementFees, takesDataGas } from '../fees/fees.ts'
 import type { Chain, SendResponse } from '../port.ts'
-import type { OverdueLog } from './overdue.ts'
 import type { CoversRaise, Handlers, LaneTransaction } from './port.ts'
 import { listEarlierRaw, listKnownHashes, listLatestRaw, listSigned } from './recovery-store.ts'
-import { type SigningParts, signForm } from './sign-form.ts'
-import { signedGasLimit } from './signed-gas.ts'
+import { type Signed, type SigningParts, sign, signedGasLimit } from './sign.ts'
 import {
   type AttemptRow,
-  type CallData,
   findCallData,
   insertAttempts,
   listAttempts,
   listUnsent,
   markBroadcast,
-  type SignedAttempt,
   type TransactionRow,
   type Unsent,
 } from './store.ts'
@@ -33,6 +29,33 @@ export interface LaneParts extends SigningParts {
   /** When a quorum first found a transaction’s nonce used without a receipt of ours: milliseconds by transaction id. */
   readonly usedSince: Map<string, number>
   readonly overdue: OverdueLog
+}
+
+/** A transaction that is open for longer is overdue: each network mines and confirms in less than a minute. Also the time between two lines. */
+const overdueMs = 600_000
+
+export interface OverdueLog {
+  /** Logs the oldest overdue transaction of each account, at most once in ten minutes for an account. */
+  report(open: readonly TransactionRow[], attempts: ReadonlyMap<string, readonly AttemptRow[]>): void
+}
+
+export function createOverdueLog({ clock, log }: Pick<Deps, 'clock' | 'log'>): OverdueLog {
+  const loggedMs = new Map<Address, number>()
+  return {
+    report(open, attempts) {
+      const now = clock.now().getTime()
+      const overdue = open.filter(({ createdAt }) => now - createdAt.getTime() > overdueMs)
+      for (const [sender, at] of loggedMs) if (now - at > overdueMs) loggedMs.delete(sender)
+      for (const [sender, [oldest]] of Map.groupBy(overdue, (one) => one.sender)) {
+        if (oldest === undefined || loggedMs.has(sender)) continue
+        loggedMs.set(sender, now)
+        const { id: transactionId, network, nonce, purpose, status, createdAt: since } = oldest
+        const hashes = (attempts.get(transactionId) ?? []).map(({ hash }) => hash)
+        const details = { network, sender, nonce: nonce.toString(), transactionId, purpose, status, since, hashes }
+        log.warn(details, 'a transaction is open for more than ten minutes')
+      }
+    },
+  }
 }
 
 /** Accounts that are processed in parallel after their batch failed. */
@@ -120,30 +143,6 @@ async function signPlanned(parts: LaneParts, unsent: readonly Unsent[]): Promise
     responses,
   )
   return attempts.length
-}
-
-interface Wanted {
-  readonly transaction: TransactionRow
-  readonly called: CallData
-  readonly sequence: number
-  readonly fees: Fees
-}
-
-interface Signed {
-  readonly transaction: TransactionRow
-  readonly attempt: SignedAttempt
-}
-
-async function sign(parts: LaneParts, wanted: readonly Wanted[]): Promise<Signed[]> {
-  const dataGas = takesDataGas(parts.chain.network) ? (await parts.chain.offeredFees()).dataGas : 0n
-  const createdAt = parts.deps.clock.now()
-  return Promise.all(
-    wanted.map(async ({ transaction, called, sequence, fees: { maxFee, priorityFee } }) => {
-      const fees = { maxFee, priorityFee }
-      const { hash, raw } = await signForm(parts, transaction, { ...called, fees, dataGas })
-      return { transaction, attempt: { transactionId: transaction.id, sequence, hash, raw, ...fees, createdAt } }
-    }),
-  )
 }
 
 /**

@@ -1,29 +1,11 @@
-import { type Chain, chains, type Network, resolveNetwork } from '@purser/protocol'
+import { type Chain, chains, resolveNetwork } from '@purser/protocol'
 import { z } from 'zod'
 import type { Chains } from '../../chain/port.ts'
-import type { Environment } from '../../platform/ctx.ts'
-import { defineErrors } from '../../platform/errors.ts'
 import { named } from '../../platform/named.ts'
 import type { Operation, Page } from '../../platform/operation.ts'
 import { openNumberCursor, PageQuery, pageOf } from '../../platform/wire.ts'
+import { fail, networkFor } from './networks.ts'
 import { type Ctx, type Deps, operation } from './ports.ts'
-
-export const fail = defineErrors({
-  'chain-not-found': {
-    status: 404,
-    title: 'Chain Not Found',
-    detail: 'No such chain.',
-    causes: ['No chain has this name. Use names such as `base` or `ethereum`, not chain ids or CAIP-2 ids.'],
-    fix: 'List the names with `GET /wallet-infra/chains`.',
-  },
-  'chain-not-available': {
-    status: 422,
-    title: 'Chain Not Available',
-    detail: 'A live key cannot use a test chain. Use a live chain, or a test key.',
-    causes: ['A live key named a test network such as `base-sepolia`.'],
-    fix: 'Send the name of the main network (`base`), or use a test key: with it `base` means Base Sepolia, so that the same code runs in both environments.',
-  },
-})
 
 /** Names of the chains in the API. */
 export const ChainName = z
@@ -113,13 +95,6 @@ export const chainOperations: readonly Operation<Deps>[] = [
 /** Dependencies of these functions: the tenant, and which networks have a node. */
 type ChainCtx = Pick<Ctx, 'tenant'> & { readonly chains: Pick<Chains, 'explorerUrl' | 'health' | 'tokenDomainState'> }
 type Query = z.output<typeof PageQuery>
-
-/** Returns the network of a chain name for this caller; refuses a live key's test chain. */
-export function networkFor(chain: Chain, environment: Environment): Network {
-  const network = resolveNetwork(chain, environment)
-  if (network === undefined) throw fail('chain-not-available')
-  return network
-}
 
 /** Returns the chains that the calling key can use, in the order of the enumeration. */
 function listChains(ctx: ChainCtx, query: Query): Page<ChainRecord> {

@@ -200,7 +200,7 @@ interface GasPayment {
   readonly topUp: bigint
 }
 
-/** What a payment takes from its wallet, and the coin that is available for its gas, in wei. */
+/** The amount that a payment takes from its wallet, and the coin that is available for its gas, in wei. */
 interface GasTerms {
   readonly network: Network
   readonly prices: Prices

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import {
   canonicalJson,
+  formatAmount,
   type Hex,
   type JsonObject,
   type Network,
@@ -295,4 +296,18 @@ export function gasReservedBy(
 /** Returns the protocol's reason for a payment whose signature expired. */
 export function expiredReasonOf({ kind }: Pick<StoredSettlement, 'kind'>): string {
   return rules[kind].expiredReason
+}
+
+/** Returns the members that all events of a payment have. */
+export function paymentPayload(
+  payment: Pick<NewPayment, 'id' | 'walletId' | 'rawAmount' | 'decimals' | 'token' | 'chain' | 'payer'>,
+) {
+  return {
+    paymentId: payment.id,
+    walletId: payment.walletId,
+    amount: formatAmount(payment.rawAmount, payment.decimals),
+    token: payment.token,
+    chain: payment.chain,
+    payer: payment.payer,
+  }
 }

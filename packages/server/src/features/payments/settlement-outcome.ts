@@ -9,7 +9,7 @@ import { forTenant, systemCtx } from '../../platform/work/runner.ts'
 import { changeCounters, changeGasLast, dayOf, type GasChange } from '../plans/index.ts'
 import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from '../relayer/index.ts'
 import { markUncounted, type UncountedPayment } from './monthly-count-store.ts'
-import { paymentPayload } from './payload.ts'
+import { paymentPayload } from './new-payment.ts'
 import type { Ctx, Deps } from './ports.ts'
 import {
   addGasUsed,

@@ -13,8 +13,8 @@ import {
   type WalletAsset,
 } from '../funds/index.ts'
 import { countGas, replaceClaimGas, type SourceWallet } from '../wallets/index.ts'
+import { placeOf } from './plan.ts'
 import type { Ctx } from './ports.ts'
-import { placeOf } from './steps.ts'
 import { insertSteps, listSteps, type StepRow, type TransferId, transferPurpose } from './store.ts'
 
 /** The account that pays for an auxiliary step, and its available coin. */

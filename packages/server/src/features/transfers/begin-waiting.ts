@@ -9,12 +9,13 @@ import { type ApprovalRow, applyDecisions, markApplied } from '../approvals/inde
 import { areCovered, contendedBy, dropReservations, lockOwners, retryOnContention } from '../funds/index.ts'
 import { replaceClaimGas, replaceGas } from '../wallets/index.ts'
 import { end } from './ending.ts'
+import { storeGasless } from './gasless/begin.ts'
 import { orderTaken } from './partner.ts'
 import { advanceUnit, leaveUnit, replaceQuote, setNextPollAt } from './partner-store.ts'
-import { planTransfer } from './plan.ts'
+import { claimOf, gasCostOf, planTransfer, unitOf } from './plan.ts'
 import type { Ctx, Deps, TransferPlan } from './ports.ts'
 import { takeOrders } from './quote-store.ts'
-import { claimOf, gasCostOf, storeGasless, storeSteps, unitOf } from './steps.ts'
+import { storeSteps } from './record.ts'
 import {
   deleteSteps,
   findTransfer,

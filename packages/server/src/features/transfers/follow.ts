@@ -4,11 +4,11 @@ import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { type Coin, gasLimitOf } from '../funds/index.ts'
+import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
 import { lockPayer, nextPollTime, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { beginWaiting, isWaitingForUnit } from './begin-waiting.ts'
 import { end } from './ending.ts'
-import { allowanceOf, slippageBps } from './partner.ts'
+import { allowanceOf, endOf, slippageBps } from './partner.ts'
 import {
   type DueForPoll,
   isAnyDueForPoll,
@@ -18,12 +18,18 @@ import {
   setPartnerStatus,
   takeMessage,
 } from './partner-store.ts'
-import { endOf } from './plan.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { proveCall } from './proof.ts'
 import { findDeliveries, isRefundOf, type ProvenRefund, proveRefund, refundedTogetherMax } from './refund-proof.ts'
-import { beginStep } from './steps.ts'
-import { findNextStep, listSteps, lockTransfer, type StepRow, type TransferRow } from './store.ts'
+import {
+  assignStep,
+  findNextStep,
+  listSteps,
+  lockTransfer,
+  type StepRow,
+  type TransferRow,
+  transferPurpose,
+} from './store.ts'
 import { publishRefunded, publishRefundOverdue, reportOverdue } from './unknown.ts'
 import { listFailing, listPaidBack, markFailing, markRefunded } from './unknown-store.ts'
 
@@ -345,4 +351,19 @@ async function triedGas(
 ): Promise<bigint | undefined> {
   const trial = await ctx.chains.on(network).tryCall(call)
   return trial.ok ? gasLimitOf(trial.gas) : undefined
+}
+
+/** Assigns a later step its transaction and nonce. The caller has locked the transfer and read that the step has none. */
+export async function beginStep(
+  { lanes }: Pick<Ctx, 'lanes'>,
+  tx: Tx,
+  step: StepRow,
+  { network, gasLimit }: { readonly network: Network; readonly gasLimit: bigint },
+): Promise<void> {
+  const { transferId: subjectId, position: part, sender, toAddress: to, data, value } = step
+  const planned = { network, to, data: bytesToHex(data), value, gasLimit, purpose: transferPurpose }
+  const transactionId = await lanes.plan(tx, sender, planned)
+  if (!(await assignStep(tx, step, transactionId))) throw new Error('a step of a transfer was given two transactions')
+  await assignReservations(tx, { subjectId, part }, transactionId)
+  tx.afterCommit(() => lanes.notify(network))
 }

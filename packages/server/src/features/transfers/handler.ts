@@ -13,7 +13,7 @@ import { systemCtx } from '../../platform/work/runner.ts'
 import { feeInToken, lockCovered } from '../funds/index.ts'
 import { costOfReceipt } from '../plans/index.ts'
 import { awaitFinality, endOrAwait, isFollowed } from './ending.ts'
-import { isExpired } from './follow.ts'
+import { beginStep, isExpired } from './follow.ts'
 import {
   markConfirmed,
   markPending,
@@ -28,7 +28,6 @@ import {
 import { endUnits, markLeft, setNextPollAt } from './partner-store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { deliveredTo } from './refund-proof.ts'
-import { beginStep } from './steps.ts'
 import {
   findNextStep,
   hasLaterStep,

@@ -1,40 +1,45 @@
 import {
   type Address,
-  type Chain as ChainName,
   encodeTransfer,
   formatAmount,
   type Hex,
   type Network,
-  resolveNetwork,
   sameAddress,
   tokenBySymbol,
-  zeroAddress,
 } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
 import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
+import type { Tenant } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { openAmount } from '../../platform/wire.ts'
-import { networkFor } from '../chains/index.ts'
+import { networkFor, refuseServiceAddress } from '../chains/index.ts'
 import {
+  bytesOf,
+  type Claim,
   type Coin,
   type Funds,
   feeOfCalls,
   feeOfGas,
   gasLimitOf,
+  type NewReservation,
   nativeCoinOf,
   needOf,
   payGas,
+  plainFee,
   plainGas,
   refuseShort,
+  type WalletAsset,
+  type Want,
   withFunds,
 } from '../funds/index.ts'
-import { type Gas, hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
+import { type Gas, hasNoSource, type SourceWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
-import { partnerSteps, priceTooLow, requestQuoteAbove, slippageBps } from './partner.ts'
+import { canBeGasless } from './gasless/begin.ts'
+import { endOf, partnerSteps, priceTooLow, requestQuoteAbove, slippageBps } from './partner.ts'
+import type { Unit } from './partner-store.ts'
 import type { Ctx, PlannedStep, TransferPlan } from './ports.ts'
 import { findQuote, type QuoteId, type QuoteRow } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
-import { canBeGasless, placeOf } from './steps.ts'
 
 export interface PlanOptions {
   readonly readFloor?: typeof floorOf
@@ -223,24 +228,6 @@ async function planGas(
   return { ...fee, steps: [{ kind: 'top-up', sender, to, data: '0x', value: topUp, gasLimit: plainGas }, ...own] }
 }
 
-/** The coin that a stored transfer moves, and the one that its gas is paid in. */
-export function coinsOf(row: {
-  readonly fromChain: ChainName
-  readonly environment: 'test' | 'live'
-  readonly fromToken: string
-  readonly decimals: number
-}): { readonly feeSymbol: string; readonly feeDecimals: number } {
-  const nativeCoin = resolveNetwork(row.fromChain, row.environment)?.nativeCoin ?? null
-  return nativeCoin === null
-    ? { feeSymbol: row.fromToken, feeDecimals: row.decimals }
-    : { feeSymbol: nativeCoin.symbol, feeDecimals: nativeCoin.decimals }
-}
-
-/** The coin as partners name it: by the zero address. */
-export function endOf(network: Network, { symbol, address, decimals }: Coin): RouteEnd {
-  return { network, token: { symbol, decimals, address: address ?? zeroAddress } }
-}
-
 /** Inputs of the least amount that must arrive. */
 export interface FloorTerms {
   readonly request: NewTransfer
@@ -315,12 +302,93 @@ function differingFields(quote: QuoteRow, { request, source, network, target, ra
     toToken: quote.toToken === request.toToken,
     amount: quote.rawAmount === rawAmount,
     // The deployment's partners changed in the meantime.
-    quoteId: quote.route === choice.route && quote.partner === partnerIn(choice),
+    quoteId: quote.route === choice.route && quote.partner === (choice.route === 'direct' ? null : choice.partner),
   }
   return Object.entries(matches).flatMap(([field, isSame]) => (isSame ? [] : [field]))
 }
 
-/** Null for a direct transfer. */
-function partnerIn(choice: RouteChoice): string | null {
-  return choice.route === 'direct' ? null : choice.partner
+/** Undefined if nothing is approved; on Tempo approval and call are one transaction. */
+export function unitOf({ network, source, coin, steps }: Planned): Unit | undefined {
+  const call = steps.find(({ kind }) => kind === 'partner')
+  if (call === undefined || coin.address === undefined || !steps.some(({ kind }) => kind === 'approve'))
+    return undefined
+  return { network: network.name, owner: source.address, token: coin.address, spender: call.to }
+}
+
+type Planned = Pick<TransferPlan, 'source' | 'network' | 'coin' | 'rawAmount' | 'steps' | 'snapshot'>
+
+/** Reservation of one step of a transfer; a gasless transfer has no steps and reserves its token as part 0. */
+interface PlannedWant extends Want {
+  readonly part: number
+  /** The contract that gets an allowance of the amount. */
+  readonly spender?: string
+  readonly reason: NewReservation['reason']
+}
+
+/** All reservations of a planned transfer: its token, and the coin or token that pays for the gas of each step. */
+export function wantsOf(tenant: Tenant, plan: Planned, except?: string): readonly PlannedWant[] {
+  const { network, coin, rawAmount, steps } = plan
+  const token: PlannedWant = {
+    place: { ...placeOf(tenant, plan, { payer: 'source', coin }), except },
+    part: Math.max(0, steps.length - 1),
+    reason: 'transfer',
+    rawAmount,
+    gasLimit: 0n,
+    dataBytes: 0,
+  }
+  if (steps.length === 0) return [token]
+  const native = nativeCoinOf(network)
+  if (native === undefined) return steps.map((step) => ({ ...token, ...gasOf(step) }))
+  const paid = steps.map((step, part): PlannedWant => {
+    const payer = step.kind === 'top-up' ? 'master' : 'source'
+    const isAmount = coin.address === undefined && step.kind === 'send'
+    const reason = step.kind === 'top-up' ? 'top-up' : isAmount ? 'transfer' : 'gas'
+    const place = { ...placeOf(tenant, plan, { payer, coin: native }), except }
+    return { place, part, reason, rawAmount: step.value, ...gasOf(step) }
+  })
+  return coin.address === undefined ? paid : [{ ...token, ...approvedTo(unitOf(plan)) }, ...paid]
+}
+
+function approvedTo(unit: Unit | undefined): Pick<PlannedWant, 'spender'> {
+  return unit === undefined ? {} : { spender: unit.spender }
+}
+
+/** The transfer as a claim on its snapshot; `except` is a subject that has already reserved the same amounts. */
+export function claimOf(tenant: Tenant, plan: Planned, except?: string): Claim {
+  const { snapshot, network, steps } = plan
+  const topUp = steps.find(({ kind }) => kind === 'top-up')
+  const native = nativeCoinOf(network)
+  const brings =
+    topUp === undefined || native === undefined
+      ? undefined
+      : { place: placeOf(tenant, plan, { payer: 'source', coin: native }), rawAmount: topUp.value }
+  return { snapshot, wants: wantsOf(tenant, plan, except), brings }
+}
+
+function gasOf({ gasLimit, data }: PlannedStep) {
+  return { gasLimit, dataBytes: bytesOf(data) }
+}
+
+/** A coin of the wallet, or of the master that pays for its gas. */
+export function placeOf(
+  tenant: Tenant,
+  { source, network }: Pick<TransferPlan, 'source' | 'network'>,
+  { payer, coin }: { readonly payer: 'source' | 'master'; readonly coin: Coin },
+): WalletAsset {
+  return payer === 'source'
+    ? { tenant, network, walletId: source.id, owner: source.address, coin }
+    : { tenant, network, walletId: source.masterWalletId, owner: source.masterAddress, coin }
+}
+
+/** Maximum cost of the transfer in addition to its amount. Gas that a child pays from its top-up counts as the top-up. */
+export function gasCostOf({
+  steps,
+  rawFee,
+  feeCoin,
+  snapshot,
+}: Pick<TransferPlan, 'steps' | 'rawFee' | 'feeCoin' | 'snapshot'>): Gas | undefined {
+  if (steps.length === 0) return undefined
+  const topUp = steps.find(({ kind }) => kind === 'top-up')
+  const rawAmount = topUp === undefined ? rawFee : topUp.value + plainFee(snapshot.fees)
+  return { token: feeCoin.symbol, rawAmount, decimals: feeCoin.decimals, isOfMaster: topUp !== undefined }
 }

@@ -1,4 +1,5 @@
 import { sameAddress } from '@purser/protocol'
+import type { ChainTransactionId } from '../../chain/port.ts'
 import { appendAudit } from '../../platform/audit.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
@@ -6,15 +7,17 @@ import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/d
 import { isProblem } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import { type ApprovalId, requestApproval } from '../approvals/index.ts'
-import { contendedBy, lockCovered } from '../funds/index.ts'
+import { contendedBy, insertReservations, lockCovered, type NewReservation } from '../funds/index.ts'
 import { countGas, type OutgoingMovement, reservePolicies } from '../wallets/index.ts'
 import { fail } from './errors.ts'
+import { storeGasless } from './gasless/begin.ts'
 import { orderTaken } from './partner.ts'
+import { enterUnit, setNextPollAt } from './partner-store.ts'
+import { claimOf, gasCostOf, unitOf, wantsOf } from './plan.ts'
 import type { Ctx, Intent, OwnIntent, RecordedTransfer, TransferPlan, TransferPorts } from './ports.ts'
 import { deleteQuotes, takeOrders } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
-import { claimOf, gasCostOf, reserveSteps, storeGasless, storeSteps } from './steps.ts'
-import { insertTransfers, type StoredTransfer, type TransferId } from './store.ts'
+import { insertSteps, insertTransfers, type StoredTransfer, type TransferId, transferPurpose } from './store.ts'
 
 export type Outcome = RecordedTransfer | Error
 
@@ -115,7 +118,7 @@ async function store(ctx: Ctx, tx: Tx, all: readonly Approved[]): Promise<void> 
   await storeRows(ctx, tx, all)
   const made = all.filter(({ approvalId }) => approvalId === null)
   const gasless = made.filter(({ plan, purpose }) => plan.steps.length === 0 && purpose !== 'payment')
-  const { nonces: ofGasless, over } = await storeGasless(tx, gasless)
+  const { nonces: ofGasless = [], over = [] } = gasless.length === 0 ? {} : await storeGasless(tx, gasless)
   if (over.length > 0) throw new RejectedIntents(new Map(over.map(({ intent, plan }) => [intent, contendedBy(plan)])))
   const quoted = made.filter(({ plan }) => plan.quote !== undefined)
   const taken = quoted.length === 0 ? undefined : await takeOrders(tx, quoted)
@@ -135,6 +138,88 @@ async function storeRows(ctx: Ctx, tx: Tx, made: readonly Approved[]): Promise<v
   const unquoted = await takeQuotes(ctx, tx, made)
   if (unquoted.size > 0) throw new RejectedIntents(unquoted)
   await insertTransfers(tx, ctx.tenant, made.map(rowOf))
+}
+
+interface Stored {
+  readonly transferId: TransferId
+  readonly plan: TransferPlan
+}
+
+/**
+ * Stores the steps of transfers and their reservations. A first step gets its nonce now, a later step when it is due. A
+ * transfer that waits for another one at the same contract gets no nonce yet. `nonces` are those of authorizations, for
+ * transfers without steps. The caller has locked the owners.
+ */
+export async function storeSteps(
+  ctx: Ctx,
+  tx: Tx,
+  made: readonly Stored[],
+  nonces: ReadonlyMap<TransferId, Uint8Array> = new Map(),
+): Promise<void> {
+  const firsts = await planFirsts(ctx, tx, made)
+  const steps = made.flatMap(({ transferId, plan }) =>
+    plan.steps.map(({ to: toAddress, ...step }, position) => {
+      const transactionId = position === 0 ? (firsts.get(transferId) ?? null) : null
+      return { transferId, position, ...step, toAddress, transactionId }
+    }),
+  )
+  // Sent together.
+  await Promise.all([steps.length > 0 && insertSteps(tx, steps), reserve(ctx, tx, made, { firsts, nonces })])
+}
+
+/** Reserves the funds of transfers that do not begin yet: none of their steps has a nonce. The caller has locked the owners. */
+function reserveSteps(ctx: Ctx, tx: Tx, made: readonly Stored[]): Promise<void> {
+  return reserve(ctx, tx, made, { firsts: new Map(), nonces: new Map() })
+}
+
+interface Begun {
+  readonly firsts: ReadonlyMap<TransferId, ChainTransactionId>
+  readonly nonces: ReadonlyMap<TransferId, Uint8Array>
+}
+
+function reserve(ctx: Ctx, tx: Tx, made: readonly Stored[], { firsts, nonces }: Begun): Promise<void> {
+  return insertReservations(
+    tx,
+    ctx.tenant,
+    made.flatMap(({ transferId, plan }) =>
+      wantsOf(ctx.tenant, plan).map((want): NewReservation => {
+        const transactionId = want.part === 0 ? (firsts.get(transferId) ?? null) : null
+        const authorizationNonce = nonces.get(transferId) ?? null
+        return { ...want, subjectId: transferId, transactionId, authorizationNonce }
+      }),
+    ),
+  )
+}
+
+/** The transactions of the first steps of transfers that begin now. */
+async function planFirsts(
+  ctx: Ctx,
+  tx: Tx,
+  made: readonly Stored[],
+): Promise<ReadonlyMap<TransferId, ChainTransactionId>> {
+  const beginning: Stored[] = []
+  for (const one of made) {
+    if (one.plan.steps.length === 0) continue
+    const unit = unitOf(one.plan)
+    const isWaiting = unit !== undefined && (await enterUnit(tx, one.transferId, unit)) === 'waiting'
+    if (isWaiting) await setNextPollAt(tx, one.transferId, ctx.clock.now())
+    else beginning.push(one)
+  }
+  const planned = beginning.flatMap(({ plan: { network, steps } }) =>
+    steps
+      .slice(0, 1)
+      .map((step) => ({ account: step.sender, planned: { ...step, network, purpose: transferPurpose } })),
+  )
+  if (planned.length === 0) return new Map()
+  const transactionIds = await ctx.lanes.planAll(tx, planned)
+  for (const network of new Set(beginning.map(({ plan }) => plan.network)))
+    tx.afterCommit(() => ctx.lanes.notify(network))
+  return new Map(
+    beginning.flatMap(({ transferId }, index) => {
+      const transactionId = transactionIds[index]
+      return transactionId === undefined ? [] : [[transferId, transactionId]]
+    }),
+  )
 }
 
 /** The movement that the wallet's spend policy evaluates. */

@@ -1,4 +1,4 @@
-import { formatAmount } from '@purser/protocol'
+import { formatAmount, resolveNetwork } from '@purser/protocol'
 import type { z } from 'zod'
 import { batch } from '../../platform/db/batch.ts'
 import { type Db, isDeadlock, type Tx } from '../../platform/db/db.ts'
@@ -12,7 +12,7 @@ import { keepRefusal, type PolicyOperation, underPolicy } from '../wallets/index
 import { arrivedOf } from './ending.ts'
 import { fail } from './errors.ts'
 import { type ReportedState, storeReportedStates } from './outcome-store.ts'
-import { coinsOf, planTransfer } from './plan.ts'
+import { planTransfer } from './plan.ts'
 import type { Ctx, Intent, OutcomeWaiters, RecordedTransfer, RefundNote, TransferPlan, TransferPorts } from './ports.ts'
 import { RejectedIntents, storeTransfers } from './record.ts'
 import type { NewTransfer, Transfer, TransferListQuery } from './schema.ts'
@@ -191,6 +191,14 @@ export function shown(row: TransferRow, approval: ApprovalState | null): Transfe
     createdAt: row.createdAt,
     confirmedAt: row.confirmedAt,
   }
+}
+
+/** The coin that a stored transfer moves, and the one that its gas is paid in. */
+function coinsOf(row: TransferRow): { readonly feeSymbol: string; readonly feeDecimals: number } {
+  const nativeCoin = resolveNetwork(row.fromChain, row.environment)?.nativeCoin ?? null
+  return nativeCoin === null
+    ? { feeSymbol: row.fromToken, feeDecimals: row.decimals }
+    : { feeSymbol: nativeCoin.symbol, feeDecimals: nativeCoin.decimals }
 }
 
 /** How soon an outcome is found that another process stored. Those of this process resolve their waits themselves. */

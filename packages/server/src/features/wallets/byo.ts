@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Network, tokenBySymbol } from '@purser/protocol'
+import { type Address, type Hex, type Network, selectorOf, tokenBySymbol } from '@purser/protocol'
 import type { z } from 'zod'
+import type { Chain } from '../../chain/port.ts'
 import { isProblem } from '../../platform/errors.ts'
 import { type ByoWalletId, newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
-import { networkFor } from '../chains/index.ts'
+import { lostAt, networkFor, refuseServiceAddress } from '../chains/index.ts'
 import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/index.ts'
-import { refuseServiceAddress, refuseToken } from './contracts.ts'
 import { unwatchAddress, type WatchHead, watchAddress } from './deposits/watch.ts'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
@@ -135,4 +135,34 @@ function shown(row: ByoWalletRow): ByoWallet {
   const { id, address, chain, name, supportedTokens, metadata, amlStatus, createdAt } = row
   const isActive = amlStatus !== 'flagged'
   return { id, address, chain, name, isActive, amlStatus, supportedTokens, metadata, createdAt }
+}
+
+const decimalsCall = selectorOf('decimals()')
+const supplyCall = selectorOf('totalSupply()')
+
+/**
+ * Throws a 422 for an address that is a token's contract on its network, whether the service knows the token or not. Other contracts are
+ * accepted as smart accounts. Nothing is refused if the node does not respond or the network has none.
+ */
+async function refuseToken(ctx: Ctx, network: Network, address: Address): Promise<void> {
+  if (!ctx.chains.configured.some(({ name }) => name === network.name)) return
+  const chain = ctx.chains.on(network)
+  if (await isToken(chain, address).catch(isNodeFault)) throw lostAt('/address')
+}
+
+async function isToken(chain: Chain, address: Address): Promise<boolean> {
+  if ((await chain.code(address)) === '0x') return false
+  const responses = await Promise.all([decimalsCall, supplyCall].map((data) => chain.call(address, data)))
+  const [decimals = '0x', supply = '0x'] = responses
+  return isWord(decimals) && isWord(supply) && BigInt(decimals) <= 255n
+}
+
+function isWord(response: Hex): boolean {
+  return response.length === 66
+}
+
+/** A call that the contract refuses looks like a node fault: such a contract is not a token. */
+function isNodeFault(error: unknown): false {
+  if (isProblem(error, 'chain-unavailable')) return false
+  throw error
 }

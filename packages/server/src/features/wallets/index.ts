@@ -18,7 +18,6 @@ import { sweepRelays } from './sweep/relay.ts'
 import { tempoSweepHandler } from './sweep/tempo.ts'
 
 export { createDeriveAddress, recoverChildAddress } from './children/children.ts'
-export { isServiceAddress, refuseServiceAddress } from './contracts.ts'
 export { isVirtual } from './deposits/booking.ts'
 export { depositOperations } from './deposits/routes.ts'
 export { startDepositWatcher } from './deposits/watcher.ts'

@@ -4,14 +4,8 @@ import { named } from '../../../platform/named.ts'
 import type { Operation } from '../../../platform/operation.ts'
 import { EvmAddress } from '../../../platform/wire.ts'
 import { approvalErrors } from '../../approvals/index.ts'
-import {
-  LegacyCoin,
-  legacyErrors,
-  legacyPlaceOf,
-  policyErrors,
-  refuseServiceAddress,
-  requireLegacyWallet,
-} from '../../wallets/index.ts'
+import { refuseServiceAddress } from '../../chains/index.ts'
+import { LegacyCoin, legacyErrors, legacyPlaceOf, policyErrors, requireLegacyWallet } from '../../wallets/index.ts'
 import { type Ctx, type Deps, operation } from '../ports.ts'
 import { transferPlanErrors } from '../routes.ts'
 import { queueTransfer } from '../transfer.ts'

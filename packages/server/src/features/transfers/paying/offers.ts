@@ -17,8 +17,9 @@ import {
   tokenByAddress,
   x402Headers,
 } from '@purser/protocol'
+import { isServiceAddress } from '../../chains/index.ts'
 import { type Coin, needOf, refuseShort, withFunds } from '../../funds/index.ts'
-import { isServiceAddress, type SourceWallet } from '../../wallets/index.ts'
+import type { SourceWallet } from '../../wallets/index.ts'
 import { refuseFlagged } from '../plan.ts'
 import type { Ctx, TransferPlan } from '../ports.ts'
 import { type ChallengePayment, headerOf } from './schema.ts'

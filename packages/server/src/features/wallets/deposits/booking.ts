@@ -11,6 +11,7 @@ import {
 import type { TokenTransfer } from '../../../chain/blocks/port.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { policyGuard } from '../../chains/index.ts'
 import type { WatchRow } from './watch-store.ts'
 
 export const transactionKinds = ['transfer', 'internal', 'unsupported', 'fee', 'forward', 'held'] as const
@@ -48,8 +49,6 @@ export interface Ledger {
 /** A block's time may be behind ours because of its producer's clock; its transfers must still count. */
 const clockFaultMsMax = 900_000
 
-/** Tempo's guard that keeps money which a recipient's policy refuses (TIP-1028). */
-export const policyGuard = '0xb10c000000000000000000000000000000000000'
 /** A virtual address: 4 bytes that name its master, these 10, and 6 of its own (TIP-1022). */
 const virtualPattern = /^0x[0-9a-f]{8}(?:fd){10}[0-9a-f]{12}$/
 

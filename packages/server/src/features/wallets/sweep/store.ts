@@ -1,3 +1,4 @@
+import type { Address } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
@@ -129,7 +130,7 @@ export async function insertSweep(tx: Tx, tenant: Tenant, sweep: SweepRow): Prom
 /** A child's part of a sweep, before signing. */
 export interface NewTransfer {
   readonly childAddressId: ChildAddressId
-  readonly from: string
+  readonly from: Address
   readonly rawAmount: bigint
   /** Frozen amount in addition to it. */
   readonly frozenRawAmount: bigint

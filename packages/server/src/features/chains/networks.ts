@@ -1,20 +1,46 @@
 import {
   type Address,
-  type Hex,
+  type Chain,
   multicall3Address,
   type Network,
   networks,
   permit2Address,
   permit2Proxies,
+  resolveNetwork,
   sameAddress,
-  selectorOf,
   tempoFeeManager,
   tempoNonceManager,
 } from '@purser/protocol'
-import type { Chain } from '../../chain/port.ts'
-import { failPlatform, isProblem } from '../../platform/errors.ts'
-import { policyGuard } from './deposits/booking.ts'
-import type { Ctx } from './ports.ts'
+import type { RoutingPorts } from '../../partners/routing/port.ts'
+import type { Environment } from '../../platform/ctx.ts'
+import { defineErrors, failPlatform } from '../../platform/errors.ts'
+
+export const fail = defineErrors({
+  'chain-not-found': {
+    status: 404,
+    title: 'Chain Not Found',
+    detail: 'No such chain.',
+    causes: ['No chain has this name. Use names such as `base` or `ethereum`, not chain ids or CAIP-2 ids.'],
+    fix: 'List the names with `GET /wallet-infra/chains`.',
+  },
+  'chain-not-available': {
+    status: 422,
+    title: 'Chain Not Available',
+    detail: 'A live key cannot use a test chain. Use a live chain, or a test key.',
+    causes: ['A live key named a test network such as `base-sepolia`.'],
+    fix: 'Send the name of the main network (`base`), or use a test key: with it `base` means Base Sepolia, so that the same code runs in both environments.',
+  },
+})
+
+/** Returns the network of a chain name for this caller; refuses a live key's test chain. */
+export function networkFor(chain: Chain, environment: Environment): Network {
+  const network = resolveNetwork(chain, environment)
+  if (network === undefined) throw fail('chain-not-available')
+  return network
+}
+
+/** Tempo's guard that keeps money which a recipient's policy refuses (TIP-1028). */
+export const policyGuard = '0xb10c000000000000000000000000000000000000'
 
 /** Tokens of every network, and the contracts that payments call: money sent to one of them is lost. */
 const contracts: ReadonlySet<string> = new Set(
@@ -35,7 +61,10 @@ const contracts: ReadonlySet<string> = new Set(
  */
 const reserved = /^0x(?:0{36}|420{35}|20c0{21})/i
 
-type Known = Pick<Ctx, 'settlerAddress' | 'routingPartners'>
+/** The settler's account, and the partners whose contracts the service calls. */
+interface Known extends Pick<RoutingPorts, 'routingPartners'> {
+  readonly settlerAddress: Address
+}
 
 /**
  * Whether an address is a token, a contract that this service or a partner calls, or the settler's account, so that nobody there can spend
@@ -53,37 +82,8 @@ export function refuseServiceAddress(ctx: Known, address: Address, path: string)
   if (isServiceAddress(ctx, address)) throw lostAt(path)
 }
 
-const decimalsCall = selectorOf('decimals()')
-const supplyCall = selectorOf('totalSupply()')
-
-/**
- * Throws a 422 for an address that is a token's contract on its network, whether the service knows the token or not. Other contracts are
- * accepted as smart accounts. Nothing is refused if the node does not respond or the network has none.
- */
-export async function refuseToken(ctx: Ctx, network: Network, address: Address): Promise<void> {
-  if (!ctx.chains.configured.some(({ name }) => name === network.name)) return
-  const chain = ctx.chains.on(network)
-  if (await isToken(chain, address).catch(isNodeFault)) throw lostAt('/address')
-}
-
-async function isToken(chain: Chain, address: Address): Promise<boolean> {
-  if ((await chain.code(address)) === '0x') return false
-  const responses = await Promise.all([decimalsCall, supplyCall].map((data) => chain.call(address, data)))
-  const [decimals = '0x', supply = '0x'] = responses
-  return isWord(decimals) && isWord(supply) && BigInt(decimals) <= 255n
-}
-
-function isWord(response: Hex): boolean {
-  return response.length === 66
-}
-
-/** A call that the contract refuses looks like a node fault: such a contract is not a token. */
-function isNodeFault(error: unknown): false {
-  if (isProblem(error, 'chain-unavailable')) return false
-  throw error
-}
-
-function lostAt(path: string): Error {
+/** The refusal of an address that can receive money and never spend it. */
+export function lostAt(path: string): Error {
   const message = 'is a token or a contract or account of this service: money sent there is lost'
   return failPlatform('validation-error', { errors: [{ path, message }] })
 }
