@@ -72,33 +72,12 @@ export function openCallers(
   const known = new Map<string, Caller>()
   /** Open calls of all keys. They outlast the callers, so a key that was forgotten finds its own again. */
   const keysOf = openKeys(now, () => `mcp-${randomUUID()}`)
-  const unknown = new Map<string, { readonly at: number; readonly forget: () => void }>()
+  const unknown = new Map<string, UnknownKey>()
   const checking = new Map<string, Promise<Caller | Refused>>()
   const tried = triedKeys()
 
-  /** Returns the owner of a key's share, or why there is none. A service of an earlier version names the organisation alone. */
-  async function ownerOf(apiKey: string): Promise<{ readonly shareOwner: string } | Refused> {
-    const { baseUrl } = options
-    let shareOwner = unnamed
-    const naming: typeof fetch = async (...request) => {
-      const response = await fetch(...request)
-      const { headers } = response
-      shareOwner = headers.get('x-service-share') ?? headers.get('x-service-organisation') ?? unnamed
-      return response
-    }
-    try {
-      await createPurser({ apiKey, baseUrl, fetch: naming }).request('GET', '/organisations/current')
-    } catch (error) {
-      if (!(error instanceof PurserError)) throw error
-      if (error.status === 401) return 'unknown'
-      // Any other refusal (4xx) proves that the service knows the key.
-      if (error.status !== 403) return 'unavailable'
-    }
-    return { shareOwner }
-  }
-
   async function check(apiKey: string, name: string, environment: 'test' | 'live'): Promise<Caller | Refused> {
-    const found = await ownerOf(apiKey)
+    const found = await ownerOf(apiKey, options.baseUrl)
     if (typeof found === 'string') return found
     if (!hasCapacity(known)) return 'unavailable'
     const purser = createPurser({ apiKey, baseUrl: options.baseUrl })
@@ -109,7 +88,7 @@ export function openCallers(
   }
 
   async function checkAgain(apiKey: string, name: string, caller: Caller): Promise<Caller | Refused> {
-    const found = await ownerOf(apiKey)
+    const found = await ownerOf(apiKey, options.baseUrl)
     if (found === 'unknown') {
       known.delete(name)
       unknown.set(name, { at: now(), forget: () => undefined })
@@ -138,12 +117,7 @@ export function openCallers(
       if (now() - caller.checkedAt < minuteMs) return caller
       return once(name, () => checkAgain(apiKey, name, caller))
     }
-    // In the order of their times.
-    for (const [one, { at, forget }] of unknown) {
-      if (now() - at < minuteMs) break
-      forget()
-      unknown.delete(one)
-    }
+    forgetEarlier(unknown, now() - minuteMs)
     if (unknown.has(name)) return 'unknown'
     const pending = checking.get(name)
     if (pending !== undefined) return pending
@@ -159,6 +133,43 @@ export function openCallers(
       throw error
     }
   }
+}
+
+interface UnknownKey {
+  readonly at: number
+  readonly forget: () => void
+}
+
+/** Forgets keys that were unknown before this time. They are in the order of their times. */
+function forgetEarlier(unknown: Map<string, UnknownKey>, since: number): void {
+  for (const [name, { at, forget }] of unknown) {
+    if (at > since) break
+    forget()
+    unknown.delete(name)
+  }
+}
+
+/** Returns the owner of a key's share, or why there is none. A service of an earlier version names the organisation alone. */
+async function ownerOf(
+  apiKey: string,
+  baseUrl: HandlerOptions['baseUrl'],
+): Promise<{ readonly shareOwner: string } | Refused> {
+  let shareOwner = unnamed
+  const naming: typeof fetch = async (...request) => {
+    const response = await fetch(...request)
+    const { headers } = response
+    shareOwner = headers.get('x-service-share') ?? headers.get('x-service-organisation') ?? unnamed
+    return response
+  }
+  try {
+    await createPurser({ apiKey, baseUrl, fetch: naming }).request('GET', '/organisations/current')
+  } catch (error) {
+    if (!(error instanceof PurserError)) throw error
+    if (error.status === 401) return 'unknown'
+    // Any other refusal (4xx) proves that the service knows the key.
+    if (error.status !== 403) return 'unavailable'
+  }
+  return { shareOwner }
 }
 
 /**

@@ -19,19 +19,11 @@ const [openBrace, closeBrace] = [0x7b, 0x7d]
  */
 export function createListReader(): BodyReader {
   const rest = collectBytes({ bytesMax: restBytesMax, tinyChunksMax: Number.POSITIVE_INFINITY })
+  const scanner = createScanner()
   const lists: unknown[][] = []
   let keptBytes = 0
-  let isInString = false
-  let isEscaped = false
-  /** How many bytes of the current string match each name; -1 when it is another string. */
-  let matched = names.map(() => -1)
-  /** How far the text before a list is read: its name, then a colon. */
-  let key: 'none' | 'named' | 'colon' = 'none'
-  /** The name that was read last. */
-  let named: Buffer | undefined
-  /** The list that is being read, its depth, and the parts of its current entry. */
+  /** The list that is being read, and the parts of its current entry. */
   let list: unknown[] | undefined
-  let depth = 0
   let entry: Uint8Array[] = []
   let bytesOfEntry = 0
 
@@ -49,52 +41,11 @@ export function createListReader(): BodyReader {
     entry = []
     bytesOfEntry = 0
     if (text === '') return
-    const kept = named === logsName ? keepOfReceipt(parse(text)) : { value: parse(text), bytes: text.length }
+    const kept =
+      scanner.listName() === logsName ? keepOfReceipt(parse(text)) : { value: parse(text), bytes: text.length }
     keptBytes += kept.bytes + entryBytes
     if (keptBytes > keptBytesMax) throw new OutboundError('too-large')
     list?.push(kept.value)
-  }
-  /** Reads a byte outside of a list. Returns whether a list begins with it. */
-  const outside = (byte: number): boolean => {
-    if (isInString) {
-      if (isEscaped) isEscaped = false
-      else if (byte === backslash) isEscaped = true
-      else if (byte === quote) {
-        isInString = false
-        named = names.find((name, index) => matched[index] === name.length)
-        key = named === undefined ? 'none' : 'named'
-        return false
-      }
-      for (const [index, name] of names.entries()) {
-        const count = matched[index] ?? -1
-        if (count >= 0) matched[index] = byte === name[count] ? count + 1 : -1
-      }
-      return false
-    }
-    if (byte === quote) {
-      isInString = true
-      matched = names.map(() => 0)
-    } else if (byte === colon) key = key === 'named' ? 'colon' : 'none'
-    else if (byte === open && key === 'colon') {
-      key = 'none'
-      return true
-    } else if (byte > 0x20) key = 'none'
-    return false
-  }
-  /** Reads a byte inside of a list: whether it ends an entry, or the list. */
-  const inside = (byte: number): 'goes-on' | 'entry-ends' | 'list-ends' => {
-    if (isInString) {
-      if (isEscaped) isEscaped = false
-      else if (byte === backslash) isEscaped = true
-      else if (byte === quote) isInString = false
-      return 'goes-on'
-    }
-    if (byte === quote) isInString = true
-    else if (byte === openBrace || byte === open) depth += 1
-    else if (byte === closeBrace || (byte === close && depth > 0)) depth -= 1
-    else if (byte === close) return 'list-ends'
-    else if (byte === comma && depth === 0) return 'entry-ends'
-    return 'goes-on'
   }
 
   return {
@@ -103,13 +54,13 @@ export function createListReader(): BodyReader {
       for (let at = 0; at < chunk.length; at++) {
         const byte = chunk[at] ?? 0
         if (list === undefined) {
-          if (!outside(byte)) continue
+          if (!scanner.beginsList(byte)) continue
           addRest(chunk.subarray(start, at + 1))
           list = []
           start = at + 1
           continue
         }
-        const state = inside(byte)
+        const state = scanner.inside(byte)
         if (state === 'goes-on') continue
         addEntry(chunk.subarray(start, at))
         endEntry()
@@ -128,6 +79,65 @@ export function createListReader(): BodyReader {
     end() {
       if (list !== undefined) throw new OutboundError('not-json')
       return restored(parse(textOf([rest.bytes()])), lists)
+    },
+  }
+}
+
+/** Finds in the bytes of JSON where the lists of certain names begin, and where their entries end. */
+function createScanner() {
+  let isInString = false
+  let isEscaped = false
+  /** How many bytes of the current string match each name; -1 when it is another string. */
+  let matched = names.map(() => -1)
+  /** How far the text before a list is read: its name, then a colon. */
+  let key: 'none' | 'named' | 'colon' = 'none'
+  /** The name that was read last. */
+  let named: Buffer | undefined
+  let depth = 0
+
+  /** Reads a byte of a string. Returns whether the string ends with it. */
+  const endsString = (byte: number): boolean => {
+    if (isEscaped) isEscaped = false
+    else if (byte === backslash) isEscaped = true
+    else if (byte === quote) isInString = false
+    return !isInString
+  }
+  const matchName = (byte: number): void => {
+    for (const [index, name] of names.entries()) {
+      const count = matched[index] ?? -1
+      if (count >= 0) matched[index] = byte === name[count] ? count + 1 : -1
+    }
+  }
+  return {
+    /** The name of the list that is being read. */
+    listName: () => named,
+    /** Reads a byte outside of a list. Returns whether a list begins with it. */
+    beginsList(byte: number): boolean {
+      if (isInString) {
+        if (!endsString(byte)) matchName(byte)
+        else {
+          named = names.find((name, index) => matched[index] === name.length)
+          key = named === undefined ? 'none' : 'named'
+        }
+      } else if (byte === quote) {
+        isInString = true
+        matched = names.map(() => 0)
+      } else if (byte === colon) key = key === 'named' ? 'colon' : 'none'
+      else if (byte === open && key === 'colon') {
+        key = 'none'
+        return true
+      } else if (byte > 0x20) key = 'none'
+      return false
+    },
+    /** Reads a byte inside of a list: whether it ends an entry, or the list. */
+    inside(byte: number): 'goes-on' | 'entry-ends' | 'list-ends' {
+      if (isInString) endsString(byte)
+      else if (byte === quote) isInString = true
+      else if (byte === openBrace || byte === open) depth += 1
+      else if (byte === closeBrace || (byte === close && depth > 0)) depth -= 1
+      else if (byte === close) return 'list-ends'
+      else if (byte === comma && depth === 0) return 'entry-ends'
+      return 'goes-on'
     },
   }
 }

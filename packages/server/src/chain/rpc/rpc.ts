@@ -94,30 +94,12 @@ export function createRpc(outbound: Outbound, options: RpcOptions): Rpc & NodeRp
     }
     return rpc
   }
-  const onEach = async <T>(work: (node: Node) => Promise<T>): Promise<T> => {
-    let last: unknown = new Error('every node reports another chain ID')
-    const tooLong: Node[] = []
-    for (const node of nodes.inOrder()) {
-      try {
-        const found = await work(node)
-        for (const other of tooLong)
-          nodes.markFailed(other, new Error('its response is too large, unlike that of another'))
-        return found
-      } catch (error) {
-        if (isTooLarge(error)) tooLong.push(node)
-        // Other problems are thrown by the work itself and are not the node's fault.
-        if (isProblem(error) && error.code !== 'chain-unavailable') throw error
-        last = error
-      }
-    }
-    throw isProblem(last) ? last : fail('chain-unavailable', {}, last)
-  }
   const voters = nodes.all.map((node) => ({ node, rpc: rpcOf(node) }))
   return {
     ...methodsOf(async (calls) =>
-      calls.length === 0 ? [] : onEach(async (node) => refuseUnread(calls, await askChecked(node, calls))),
+      calls.length === 0 ? [] : onFirst(nodes, async (node) => refuseUnread(calls, await askChecked(node, calls))),
     ),
-    onOneNode: (work) => onEach((node) => work(rpcOf(node))),
+    onOneNode: (work) => onFirst(nodes, (node) => work(rpcOf(node))),
     voters,
     suspend: nodes.markDissenting,
     async probe() {
@@ -144,6 +126,26 @@ export function createRpc(outbound: Outbound, options: RpcOptions): Rpc & NodeRp
       nodes.compareHeads(heads.flat(), lagBlocks)
     },
   }
+}
+
+/** Works on one node after the other until one succeeds. Throws the last fault. */
+async function onFirst<T>(nodes: Nodes, work: (node: Node) => Promise<T>): Promise<T> {
+  let last: unknown = new Error('every node reports another chain ID')
+  const tooLong: Node[] = []
+  for (const node of nodes.inOrder()) {
+    try {
+      const found = await work(node)
+      for (const other of tooLong)
+        nodes.markFailed(other, new Error('its response is too large, unlike that of another'))
+      return found
+    } catch (error) {
+      if (isTooLarge(error)) tooLong.push(node)
+      // Other problems are thrown by the work itself and are not the node's fault.
+      if (isProblem(error) && error.code !== 'chain-unavailable') throw error
+      last = error
+    }
+  }
+  throw isProblem(last) ? last : fail('chain-unavailable', {}, last)
 }
 
 /** Throws `TooLarge` where the node does not return a receipt because of its length: another node may. */

@@ -24,14 +24,6 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
   const { dashboardUrl, sendMail } = options
   const dashboard = new URL(dashboardUrl)
   const cookieAttributes = cookieAttributesOf(baseUrl)
-  const afterSignIn: AfterHook = async (ctx) => {
-    const { newSession } = ctx.context
-    if (newSession === null) return
-    await endEarlierSession(ctx, newSession.session.token)
-    const value = knownBrowserValue(newSession.user.email, Buffer.from(deps.random.bytes(16)).toString('base64url'))
-    const attributes = { ...cookieAttributes, maxAge: knownBrowserSeconds }
-    await ctx.setSignedCookie(knownBrowserCookieOf(baseUrl), value, options.secret, attributes)
-  }
   return betterAuth({
     appName: 'Purser',
     baseURL: `${baseUrl}/auth`,
@@ -90,29 +82,46 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
       ipAddress: { ipAddressHeaders: [addressHeader] },
       database: { validateSchema: false, generateId: ({ model }) => newId(model === 'session' ? 'ssn' : 'usr', deps) },
     },
-    hooks: { after: createAuthMiddleware(afterSignIn) },
-    databaseHooks: {
-      user: {
-        create: {
-          before: async ({ email, emailVerified }) => {
-            if (emailVerified !== true) throw new APIError('FORBIDDEN', { code: 'EMAIL_NOT_VERIFIED' })
-            if (!options.isSignUpOpen && !(await hasAccount(deps.db, email)))
-              throw new APIError('FORBIDDEN', { code: 'SIGN_UP_CLOSED' })
-          },
-        },
-      },
-      session: {
-        create: {
-          before: async ({ userId }) => {
-            const user = await findUser(deps.db, userId)
-            if (user === undefined) throw new APIError('FORBIDDEN', { code: 'USER_NOT_FOUND' })
-            await accountOf(deps, user)
-          },
-          after: ({ userId }) => endOldestSessions(deps.db, userId),
+    hooks: { after: createAuthMiddleware(afterSignIn(deps, options.secret)) },
+    databaseHooks: databaseHooksOf(deps, options),
+  })
+}
+
+/** Ends the browser's earlier session, and sets the cookie by which the browser is known at the next sign-in. */
+function afterSignIn(deps: SignInDeps, secret: SignInOptions['secret']): AfterHook {
+  return async (ctx) => {
+    const { newSession } = ctx.context
+    if (newSession === null) return
+    await endEarlierSession(ctx, newSession.session.token)
+    const value = knownBrowserValue(newSession.user.email, Buffer.from(deps.random.bytes(16)).toString('base64url'))
+    const attributes = { ...cookieAttributesOf(deps.baseUrl), maxAge: knownBrowserSeconds }
+    await ctx.setSignedCookie(knownBrowserCookieOf(deps.baseUrl), value, secret, attributes)
+  }
+}
+
+/** Makes users only for verified addresses that may sign up, and sessions only for users whose account stands. */
+function databaseHooksOf(deps: SignInDeps, options: SignInOptions) {
+  return {
+    user: {
+      create: {
+        before: async ({ email, emailVerified }) => {
+          if (emailVerified !== true) throw new APIError('FORBIDDEN', { code: 'EMAIL_NOT_VERIFIED' })
+          if (!options.isSignUpOpen && !(await hasAccount(deps.db, email)))
+            throw new APIError('FORBIDDEN', { code: 'SIGN_UP_CLOSED' })
         },
       },
     },
-  })
+    session: {
+      create: {
+        before: async ({ userId }) => {
+          const user = await findUser(deps.db, userId)
+          if (user === undefined) throw new APIError('FORBIDDEN', { code: 'USER_NOT_FOUND' })
+          await accountOf(deps, user)
+        },
+        after: ({ userId }) => endOldestSessions(deps.db, userId),
+      },
+    },
+  } satisfies Parameters<typeof betterAuth>[0]['databaseHooks']
 }
 
 /** Without a PIN, fingerprint or face, a passkey would sign in anybody who has the device. */

@@ -42,7 +42,7 @@ export function startRequestLog(
   const { rowsMax, waitingMax, waitingOwnMax, writeMs } = { ...limitsDefault, ...limits }
   const { db, clock, log, metrics } = deps
   const dropped = metrics.gauge('purser_request_log_dropped', 'Requests left out of the request log since the start.')
-  const writtenByTenant = new Map<string, number>()
+  const trim = createTrim(db, rowsMax)
   let waiting: NewRequest[] = []
   let waitingByOwner = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
@@ -77,8 +77,28 @@ export function startRequestLog(
       log.warn({ err }, 'requests were left out of the request log')
     }
   }
-  /** Deletes the oldest rows of the tenants that wrote enough since the last time, or whose count is unknown. */
-  const trim = async (batch: readonly NewRequest[]): Promise<void> => {
+  return {
+    record(answered) {
+      if (!isKept(answered)) return
+      const { organisationId } = answered.caller.tenant
+      const own = waitingByOwner.get(organisationId) ?? 0
+      if (own >= waitingOwnMax || !mayTake({ own, taken: waiting.length, max: waitingMax })) return dropped.inc()
+      waitingByOwner.set(organisationId, own + 1)
+      waiting.push(rowOf(answered, clock.now()))
+      schedule()
+    },
+    async stop() {
+      await writing
+      await write()
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** Creates the function that deletes the oldest rows of the tenants that wrote enough since the last time, or whose count is unknown. */
+function createTrim(db: Deps['db'], rowsMax: number): (batch: readonly NewRequest[]) => Promise<void> {
+  const writtenByTenant = new Map<string, number>()
+  return async (batch) => {
     const due: NewRequest[] = []
     for (const [tenant, own] of Map.groupBy(
       batch,
@@ -96,22 +116,6 @@ export function startRequestLog(
     }
     for (let at = 0; at < due.length; at += trimTenantsMax)
       await deleteBeyond(db, due.slice(at, at + trimTenantsMax), rowsMax)
-  }
-  return {
-    record(answered) {
-      if (!isKept(answered)) return
-      const { organisationId } = answered.caller.tenant
-      const own = waitingByOwner.get(organisationId) ?? 0
-      if (own >= waitingOwnMax || !mayTake({ own, taken: waiting.length, max: waitingMax })) return dropped.inc()
-      waitingByOwner.set(organisationId, own + 1)
-      waiting.push(rowOf(answered, clock.now()))
-      schedule()
-    },
-    async stop() {
-      await writing
-      await write()
-      clearTimeout(timer)
-    },
   }
 }
 

@@ -102,11 +102,11 @@ function queryOn(client: pg.Client, query: pg.QueryConfig | string): Promise<pg.
   })
 }
 
-/** A pool whose connections go to the server that takes writes, where one is needed. Nobody watches for silence. */
-export function openServerPool(options: PoolOptions): ServerPool {
-  const servers = createServers(options.url)
-  const sessions = new Map<pg.Client, Session>()
-  class ServerClient extends pg.Client {
+type Sessions = Map<pg.Client, Session>
+
+/** The class of connections to the server that is current when each is opened. */
+function clientOf(servers: Servers, sessions: Sessions): typeof pg.Client {
+  return class ServerClient extends pg.Client {
     readonly #url: string
     constructor(config?: pg.ClientConfig) {
       const url = servers.current()
@@ -129,8 +129,38 @@ export function openServerPool(options: PoolOptions): ServerPool {
       return undefined
     }
   }
+}
+
+/** Sends a statement, and notes when, so that a connection without responses is noticed. */
+async function sendOn(
+  session: Session | undefined,
+  client: pg.Client,
+  query: pg.QueryConfig | string,
+): Promise<pg.QueryResult> {
+  if (session === undefined) return queryOn(client, query)
+  session.sentAtMs ??= performance.now()
+  session.open += 1
+  const { stream } = client.connection
+  stream.cork()
+  process.nextTick(() => stream.uncork())
+  try {
+    return await queryOn(client, query)
+  } catch (error) {
+    // The driver creates the error where it reads from the socket, which says nothing of its statement.
+    if (error instanceof Error) Error.captureStackTrace(error)
+    throw error
+  } finally {
+    session.open -= 1
+    session.sentAtMs = session.open === 0 ? undefined : performance.now()
+  }
+}
+
+/** A pool whose connections go to the server that takes writes, where one is needed. Nobody watches for silence. */
+export function openServerPool(options: PoolOptions): ServerPool {
+  const servers = createServers(options.url)
+  const sessions: Sessions = new Map()
   const pool = new pg.Pool({
-    Client: ServerClient,
+    Client: clientOf(servers, sessions),
     max: options.connectionsMax,
     types,
     pipeline: true,
@@ -149,28 +179,9 @@ export function openServerPool(options: PoolOptions): ServerPool {
   pool.on('error', ({ message }) => {
     if (!pool.ending) options.log.warn({ reason: message }, 'an idle database connection was lost')
   })
+  const send: ServerPool['send'] = (client, query) => sendOn(sessions.get(client), client, query)
   // A connection lost between two statements of a transaction would otherwise end the process; the next statement fails.
   pool.on('connect', (client) => client.on('error', () => undefined))
-
-  const send = async (client: pg.Client, query: pg.QueryConfig | string): Promise<pg.QueryResult> => {
-    const session = sessions.get(client)
-    if (session === undefined) return queryOn(client, query)
-    session.sentAtMs ??= performance.now()
-    session.open += 1
-    const { stream } = client.connection
-    stream.cork()
-    process.nextTick(() => stream.uncork())
-    try {
-      return await queryOn(client, query)
-    } catch (error) {
-      // The driver creates the error where it reads from the socket, which says nothing of its statement.
-      if (error instanceof Error) Error.captureStackTrace(error)
-      throw error
-    } finally {
-      session.open -= 1
-      session.sentAtMs = session.open === 0 ? undefined : performance.now()
-    }
-  }
 
   /** Sets what a pooler refuses as start parameters, and refuses a server that takes no writes where one is needed. */
   async function introduce(client: pg.Client): Promise<void> {
@@ -202,35 +213,9 @@ export function openServerPool(options: PoolOptions): ServerPool {
  * does not respond or does not work on the statement, the connection is cut, and with it all idle ones to that server.
  */
 export function openConnections(options: PoolOptions): Connections {
-  const { pool, servers, sessions, send } = openServerPool(options)
+  const opened = openServerPool(options)
+  const { pool, servers, sessions, send } = opened
   const { silentMsMax = silentMsMaxDefault } = options
-  const cut = (client: pg.Client, reason: string): void => {
-    client.connection.stream.destroy(unreachable(reason))
-  }
-
-  const examine = async (url: string, suspects: readonly (readonly [pg.Client, Session])[]): Promise<void> => {
-    for (const [, session] of suspects) session.isChecked = true
-    const sentAt = new Map(suspects.map(([client, { sentAtMs }]) => [client, sentAtMs]))
-    const stillWaits = (client: pg.Client): boolean => {
-      const sentAtMs = sessions.get(client)?.sentAtMs
-      return sentAtMs !== undefined && sentAtMs === sentAt.get(client)
-    }
-    const pids = suspects.flatMap(([, { pid }]) => (pid === undefined ? [] : [pid]))
-    const found = await probe(url, pids)
-    if (found !== 'silent') await new Promise((resolve) => setTimeout(resolve, graceMs))
-    const lost = suspects.filter(
-      ([client, { pid }]) =>
-        stillWaits(client) && (found === 'silent' || (pid !== undefined && found !== 'works' && !found.has(pid))),
-    )
-    for (const [, session] of suspects) session.isChecked = false
-    if (lost.length === 0) return
-    options.log.error({ connections: lost.length }, 'the database server does not respond; its connections are closed')
-    if (found === 'silent') servers.failed(url)
-    for (const [client] of lost) cut(client, 'the database server does not respond')
-    for (const [client, session] of sessions)
-      if (!session.inUse && session.url === url) cut(client, 'closed with others')
-  }
-
   const responseMsMax =
     options.statementTimeoutMs === 0 ? Number.POSITIVE_INFINITY : options.statementTimeoutMs + 2 * silentMsMax
   const watch = setInterval(() => {
@@ -238,7 +223,8 @@ export function openConnections(options: PoolOptions): Connections {
     const silent = [...sessions].filter(
       ([, { sentAtMs, isChecked }]) => sentAtMs !== undefined && !isChecked && nowMs - sentAtMs > silentMsMax,
     )
-    for (const [url, suspects] of Map.groupBy(silent, ([, session]) => session.url)) void examine(url, suspects)
+    for (const [url, suspects] of Map.groupBy(silent, ([, session]) => session.url))
+      void examine(opened, options.log, url, suspects)
     for (const [client, { sentAtMs }] of silent)
       if (sentAtMs !== undefined && nowMs - sentAtMs > responseMsMax)
         cut(client, 'a statement was not answered within its timeout')
@@ -275,6 +261,38 @@ export function openConnections(options: PoolOptions): Connections {
       clearInterval(watch)
     },
   }
+}
+
+function cut(client: pg.Client, reason: string): void {
+  client.connection.stream.destroy(unreachable(reason))
+}
+
+/** Looks up statements that are not answered at their server, and cuts the connections of those on which it does not work. */
+async function examine(
+  { servers, sessions }: ServerPool,
+  log: Log,
+  url: string,
+  suspects: readonly (readonly [pg.Client, Session])[],
+): Promise<void> {
+  for (const [, session] of suspects) session.isChecked = true
+  const sentAt = new Map(suspects.map(([client, { sentAtMs }]) => [client, sentAtMs]))
+  const stillWaits = (client: pg.Client): boolean => {
+    const sentAtMs = sessions.get(client)?.sentAtMs
+    return sentAtMs !== undefined && sentAtMs === sentAt.get(client)
+  }
+  const pids = suspects.flatMap(([, { pid }]) => (pid === undefined ? [] : [pid]))
+  const found = await probe(url, pids)
+  if (found !== 'silent') await new Promise((resolve) => setTimeout(resolve, graceMs))
+  const lost = suspects.filter(
+    ([client, { pid }]) =>
+      stillWaits(client) && (found === 'silent' || (pid !== undefined && found !== 'works' && !found.has(pid))),
+  )
+  for (const [, session] of suspects) session.isChecked = false
+  if (lost.length === 0) return
+  log.error({ connections: lost.length }, 'the database server does not respond; its connections are closed')
+  if (found === 'silent') servers.failed(url)
+  for (const [client] of lost) cut(client, 'the database server does not respond')
+  for (const [client, session] of sessions) if (!session.inUse && session.url === url) cut(client, 'closed with others')
 }
 
 interface Servers {
