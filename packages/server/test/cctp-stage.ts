@@ -51,7 +51,7 @@ export async function aCctpStage(nodesOfEthereum?: (url: string) => Promise<read
   const [here, there] = [endOf(base), endOf(ethereum)]
   const deliver = async (reported: PartnerResponse): Promise<void> => {
     const { message, attestation } = onlyMessage(reported)
-    await sendFromDevAccount(ethereum, there.messageTransmitter, encodeReceiveMessage(message, attestation))
+    await sendFromDevAccount(ethereum, there.messageTransmitter, encodeReceiveMessage({ message, attestation }))
   }
   await Promise.all([installCctp(here, there, iris.attester), installCctp(there, here, iris.attester)])
   const rpcUrls = nodesOfEthereum && { ethereum: [...(await nodesOfEthereum(ethereum.rpcUrl))] }

@@ -90,3 +90,39 @@ test('no function has a boolean parameter, except the listed ones', () => {
   const found = declared.filter(({ parameters }) => parameters.some(isBoolean)).map(({ name }) => name)
   expect([...new Set(found)].sort()).toEqual([...withBoolean].sort())
 })
+
+/** Equal types that the compiler cannot tell apart, where the wrong order moves the wrong amount, or to the wrong account, or at the wrong time. */
+const swappable = /^(?:bigint|Address|Hex|Date)(?: \| undefined)?$/
+
+/** Functions whose result is the same in either order, or whose name gives the order. Remove a line when its function changes. */
+const withNeighbors = [
+  'devnet/src/faucet.ts sendFromDevAccount',
+  'devnet/src/sandbox-market.ts reserveOf',
+  'dashboard/src/ui/time.ts shortTime',
+  'protocol/src/evm-abi.ts encodeIsValidSignature',
+  'protocol/src/x402/permit2-abi.ts isNonceSpent',
+  'server/src/chain/fees/fees.ts dataGasOf',
+  'server/src/chain/fees/fees.ts firstFees',
+  'server/src/chain/fees/fees.ts larger',
+  'server/src/chain/fees/fees.ts smaller',
+  'server/src/chain/reads/payment-reads.ts ethCall',
+  'server/src/chain/rpc/receipts.ts isSameWhereKnown',
+  'server/src/features/funds/needs.ts feeInToken',
+  'server/src/features/payments/store.ts countingPayments',
+  'server/src/features/plans/gas-prices.ts dividedUp',
+  'server/src/features/plans/usage.ts least',
+  'server/src/features/relayer/batch.ts compare',
+  'server/src/features/wallets/policy/decide.ts isCapRaised',
+  'server/src/features/wallets/screening/taint.ts lower',
+  'server/src/partners/routing/abi.ts decodeCall',
+  'server/src/partners/routing/cctp-calls.ts isSentMessage',
+  'server/src/partners/screening/dating.ts isStale',
+]
+
+test('no function has two adjacent amounts, addresses, bytes or times, except the listed ones', () => {
+  const typeOf = (parameter: ts.ParameterDeclaration | undefined): string => parameter?.type?.getText() ?? ''
+  const found = declared.filter(({ parameters }) =>
+    parameters.some((one, at) => swappable.test(typeOf(one)) && typeOf(one) === typeOf(parameters[at + 1])),
+  )
+  expect([...new Set(found.map(({ name }) => name))].sort()).toEqual([...withNeighbors].sort())
+})

@@ -83,7 +83,7 @@ test.each(sweeps)(
 
 test('abandoned uploads are queued for deletion a bounded number at a time', async () => {
   await fillTable(database.db, 'vault_uploads', { created_at: past }, { last: backlog })
-  expect(await queueStaleUploads(database.db, old, old)).toBe(perStatementMax)
+  expect(await queueStaleUploads(database.db, { before: old, now: old })).toBe(perStatementMax)
   expect(await countOf('vault_uploads')).toBe(BigInt(backlog - perStatementMax))
 })
 

@@ -93,7 +93,11 @@ export const signedTables: readonly SignedTable[] = [payments, relays, transacti
  * Drops the signed bytes of the next batch of rows, and advances the cursor past it. Returns the number of rows read; 0 also while another process
  * has locked the cursor.
  */
-export function passNext(db: Db, table: SignedTable, bound: Date, retryAt: Date): Promise<number> {
+export function passNext(
+  db: Db,
+  table: SignedTable,
+  { bound, retryAt }: { readonly bound: Date; readonly retryAt: Date },
+): Promise<number> {
   return db.tx(async (tx) => {
     const walk = await tx.maybeOne(
       z.object({ after: z.string() }),

@@ -26,7 +26,7 @@ export async function dropSignedBytes(db: Db, now: Date): Promise<void> {
   const retryAt = instantOf(now.getTime() + dayMs)
   for (const table of signedTables) {
     for (let count = 0; count < batchesMax; count++)
-      if ((await passNext(db, table, bound, retryAt)) < deletionsMax) break
+      if ((await passNext(db, table, { bound, retryAt })) < deletionsMax) break
     for (let count = 0; count < batchesMax; count++)
       if ((await passAgain(db, table, bound, { now, retryAt })) < deletionsMax) break
   }

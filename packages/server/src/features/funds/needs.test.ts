@@ -52,7 +52,7 @@ test('a fee in a token of six decimals is never rounded down', () => {
 test('a top-up covers the call of the child, and is zero for one that has enough', () => {
   fc.assert(
     fc.property(amount, amount, (cost, available) => {
-      const sent = topUpOf(cost, available)
+      const sent = topUpOf({ cost, available })
       expect(available + sent).toBeGreaterThanOrEqual(cost)
       if (available >= cost) expect(sent).toBe(0n)
     }),

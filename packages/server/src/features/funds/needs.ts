@@ -185,7 +185,7 @@ export function feeInToken(gasLimit: bigint, maxFee: bigint, decimals: number): 
  * Top-up that a master sends a child for its call: twice the current maximum cost, since fees may rise before the coin arrives, less the
  * child's available coin; zero if it has enough. What remains pays for its next call.
  */
-export function topUpOf(cost: bigint, available: bigint): bigint {
+export function topUpOf({ cost, available }: { readonly cost: bigint; readonly available: bigint }): bigint {
   if (available >= cost) return 0n
   const short = cost * 2n - available
   return short > 0n ? short : 0n
@@ -223,7 +223,7 @@ export function payGas(calls: readonly PricedCall[], terms: GasTerms): GasPaymen
   }
   const gas = feeOfCalls(calls, prices)
   const spare = coin.address === undefined ? native - amount.required : native
-  const topUp = masterNative === undefined ? 0n : topUpOf(gas, spare > 0n ? spare : 0n)
+  const topUp = masterNative === undefined ? 0n : topUpOf({ cost: gas, available: spare > 0n ? spare : 0n })
   if (masterNative === undefined || topUp === 0n) {
     refuseShort([amount, { coin: feeCoin, required: gas, available: native }])
     return { feeCoin, rawFee: gas, topUp }
@@ -239,7 +239,7 @@ export function feeOfCalls(calls: readonly PricedCall[], prices: Prices): bigint
 }
 
 /** Encodes the query of the amount that a contract may take of an account's tokens. */
-export function encodeAllowance(owner: Address, spender: Address): Hex {
+export function encodeAllowance({ owner, spender }: { readonly owner: Address; readonly spender: Address }): Hex {
   const word = (address: Address): string => address.slice(2).toLowerCase().padStart(64, '0')
   return `${selectorOf('allowance(address,address)')}${word(owner)}${word(spender)}`
 }

@@ -135,7 +135,7 @@ async function readStates(
     ...allowances.flatMap(({ seq, owner: name, asset, spender }): Reading[] => {
       const [token, owner] = [tokens.get(asset), owners.find((one) => one === name)]
       if (token === undefined || owner === undefined) return []
-      return [{ owner, seq, state: { account: token, call: encodeAllowance(owner, spender) } }]
+      return [{ owner, seq, state: { account: token, call: encodeAllowance({ owner, spender }) } }]
     }),
   ]
   const asOf = { atMost: bookedTo }

@@ -145,7 +145,7 @@ export async function allowanceOf(
   token: Address,
   { owner, spender }: { readonly owner: Address; readonly spender: Address },
 ): Promise<bigint> {
-  const response = await chain.call(token, encodeAllowance(owner, spender))
+  const response = await chain.call(token, encodeAllowance({ owner, spender }))
   return /^0x[0-9a-f]{64}$/i.test(response) ? BigInt(response) : 0n
 }
 
@@ -171,10 +171,10 @@ export async function requestQuoteAbove(
 ): Promise<RouteQuote> {
   const first = await requestQuote(ctx, name, request)
   if (first.rawOutMin >= floor) return first
-  if (first.rawOut < floor) throw priceTooLow(toCoin, first.rawOut, floor)
+  if (first.rawOut < floor) throw priceTooLow(toCoin, { rawOffered: first.rawOut, floor })
   const slippageBps = Number(((first.rawOut - floor) * 10_000n) / first.rawOut)
   const second = await requestQuote(ctx, name, { ...request, slippageBps })
-  if (second.rawOutMin < floor) throw priceTooLow(toCoin, second.rawOutMin, floor)
+  if (second.rawOutMin < floor) throw priceTooLow(toCoin, { rawOffered: second.rawOutMin, floor })
   return second
 }
 
@@ -185,7 +185,10 @@ export function orderTaken({ log }: Pick<Ctx, 'log'>, { quote }: { readonly quot
   return fail('partner-unavailable', { partner, reason: 'unsafe-call' })
 }
 
-export function priceTooLow({ symbol, decimals }: Coin, rawOffered: bigint, floor: bigint): Error {
+export function priceTooLow(
+  { symbol, decimals }: Coin,
+  { rawOffered, floor }: { readonly rawOffered: bigint; readonly floor: bigint },
+): Error {
   return fail('price-too-low', {
     token: symbol,
     offered: formatAmount(rawOffered, decimals),

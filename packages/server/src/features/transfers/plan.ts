@@ -265,7 +265,7 @@ export async function floorOfQuote(_ctx: Ctx, terms: FloorTerms): Promise<bigint
 }
 
 function refuseDirectBelow({ choice, rawAmount, toCoin }: FloorTerms, floor: bigint): bigint {
-  if (choice.route === 'direct' && rawAmount < floor) throw priceTooLow(toCoin, rawAmount, floor)
+  if (choice.route === 'direct' && rawAmount < floor) throw priceTooLow(toCoin, { rawOffered: rawAmount, floor })
   return floor
 }
 

@@ -92,7 +92,7 @@ async function lackOf(
   const needed = beside + gasLimit * fees.baseFee
   if (next !== nonce || native >= needed || !(await chain.hasLessCoin(sender, needed))) return 0n
   const dearest = fees.maxFee > waiting.maxFee ? fees.maxFee : waiting.maxFee
-  return topUpOf(beside + gasLimit * dearest, native)
+  return topUpOf({ cost: beside + gasLimit * dearest, available: native })
 }
 
 /** Stores the top-up under the master's lock, then the transfer's; returns whether the master can pay for it. */

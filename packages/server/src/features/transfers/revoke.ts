@@ -96,7 +96,7 @@ async function allowanceAfter(
   const last = await findLastNonce(db, id, owner)
   const { block, values } = await chains.on(network).stateAt([
     { account: owner, count: 'transactions' },
-    { account: token, call: encodeAllowance(owner, spender) },
+    { account: token, call: encodeAllowance({ owner, spender }) },
   ])
   const [count, allowed] = values
   return { block: block.number, allowed: count === undefined || count <= last ? undefined : allowed }

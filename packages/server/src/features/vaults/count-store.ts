@@ -85,7 +85,10 @@ export interface Checked {
  * Compares the counts that were last compared before `before`, the oldest first, with the vaults, and corrects them by a change. The row stays
  * locked, so that of two processes that compare only one corrects. Returns undefined if none are due.
  */
-export function checkCounts(db: Db, now: Date, before: Date): Promise<Checked | undefined> {
+export function checkCounts(
+  db: Db,
+  { now, before }: { readonly now: Date; readonly before: Date },
+): Promise<Checked | undefined> {
   return db.tx(async (tx) => {
     const tenant = await tx.maybeOne(
       TenantRow,

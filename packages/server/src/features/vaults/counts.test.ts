@@ -136,7 +136,7 @@ test('a check corrects counts that are wrong and reports it, and leaves right on
   const found = []
   const tomorrow = new Date(Date.now() + 48 * hourMs)
   for (;;) {
-    const checked = await checkCounts(db, tomorrow, tomorrow)
+    const checked = await checkCounts(db, { now: tomorrow, before: tomorrow })
     if (checked === undefined) break
     found.push({ id: checked.tenant.organisationId, wasWrong: checked.wasWrong })
   }
@@ -163,7 +163,8 @@ test('vaults that are made, filled, persisted and deleted while counters are reb
   const beside = async (work: () => Promise<unknown>): Promise<void> => {
     while (open > 0) await work()
   }
-  const check = async () => expect((await checkCounts(db, stage.now(), later))?.wasWrong ?? false).toBe(false)
+  const check = async () =>
+    expect((await checkCounts(db, { now: stage.now(), before: later }))?.wasWrong ?? false).toBe(false)
   await Promise.all([
     ...[0, 1, 2, 3].map(lane),
     beside(() => rebuild(org)),

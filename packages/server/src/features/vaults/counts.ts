@@ -17,7 +17,7 @@ export const countVaults: Recurring<Deps> = {
     while ((await addUpChanges(db)) > 0);
     for (let count = 0; count < checksMax; count++) {
       const now = clock.now()
-      const checked = await checkCounts(db, now, instantOf(now.getTime() - checkedEveryMs))
+      const checked = await checkCounts(db, { now, before: instantOf(now.getTime() - checkedEveryMs) })
       if (checked === undefined) return
       if (checked.wasWrong)
         log.error(checked.tenant, 'the number of vaults or of their bytes was wrong and is corrected')

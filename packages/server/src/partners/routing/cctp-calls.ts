@@ -56,7 +56,13 @@ export function encodeDepositForBurn(burn: Burn): Hex {
 }
 
 /** MessageTransmitterV2's `receiveMessage`. */
-export function encodeReceiveMessage(message: Hex, attestation: Hex): Hex {
+export function encodeReceiveMessage({
+  message,
+  attestation,
+}: {
+  readonly message: Hex
+  readonly attestation: Hex
+}): Hex {
   return encodeBytesCall(receiveMessage, [message, attestation])
 }
 

@@ -240,7 +240,7 @@ async function attested(
   // One node could hide a delivery, and each claim of it would revert at the master's expense.
   if (atDepth === undefined) return { state: 'pending', partnerStatus: 'nodes-disagree' }
   if (atDepth !== 0n) {
-    const again = encodeReceiveMessage(message.data, attestation.data)
+    const again = encodeReceiveMessage({ message: message.data, attestation: attestation.data })
     const refusal = await deliveries.refusalOf(network, {
       from: request.fromAddress,
       to: messageTransmitter,
@@ -266,7 +266,7 @@ async function attested(
     log.warn({ partner: name, txHash: route.txHash }, 'an attestation expired and was requested again')
     return { state: 'pending', partnerStatus: 'attestation-expired' }
   }
-  const data = encodeReceiveMessage(message.data, attestation.data)
+  const data = encodeReceiveMessage({ message: message.data, attestation: attestation.data })
   return {
     state: 'claimable',
     partnerStatus: reported.status,

@@ -27,7 +27,7 @@ export async function countNextQuarter(db: Db): Promise<boolean> {
   if (ready === undefined) return false
   return inSnapshot(db, async (tx, { sealedUntil, markedUntil, markedXid }) => {
     if (markedXid !== ready.markedXid || sealedUntil >= markedUntil) return false
-    const { first, until } = await nextStep(tx, sealedUntil, markedUntil)
+    const { first, until } = await nextStep(tx, { sealedUntil, markedUntil })
     if (first < until) await countPayments(tx, { first, until })
     await countDays(
       tx,
@@ -63,7 +63,10 @@ const Step = z.object({ first: z.date(), until: z.date() })
 type Step = z.output<typeof Step>
 
 /** The quarters to count next, all of one day; those before the first payment are left out. */
-function nextStep(tx: Tx, sealedUntil: Date, markedUntil: Date): Promise<Step> {
+function nextStep(
+  tx: Tx,
+  { sealedUntil, markedUntil }: { readonly sealedUntil: Date; readonly markedUntil: Date },
+): Promise<Step> {
   return tx.one(
     Step,
     sql`

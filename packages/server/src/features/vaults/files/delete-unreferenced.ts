@@ -31,7 +31,7 @@ type Deleting = Pick<Deps, 'db' | 'blobs' | 'clock' | 'log'>
 async function deleteUnreferenced(deps: Deleting): Promise<void> {
   const { db, blobs, clock } = deps
   const before = instantOf(clock.now().getTime() - uploadMsMax)
-  while ((await queueStaleUploads(db, before, clock.now())) === deletionsMax);
+  while ((await queueStaleUploads(db, { before, now: clock.now() })) === deletionsMax);
   const cursors: DueCursors = new Map()
   while ((await deleteBatch(deps, cursors)) === 'more');
   await blobs.discardPartial(before)

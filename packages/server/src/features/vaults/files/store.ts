@@ -166,7 +166,10 @@ export async function queueDeletion(tx: Tx, tenant: Tenant, blobKey: BlobKey, no
 }
 
 /** Abandons at most `deletionsMax` uploads of any tenant that began before an instant; the same statement queues their blobs. Returns their number. */
-export function queueStaleUploads(db: Queryable, before: Date, now: Date): Promise<number> {
+export function queueStaleUploads(
+  db: Queryable,
+  { before, now }: { readonly before: Date; readonly now: Date },
+): Promise<number> {
   return db.run(sql`
     with stale as (
       delete from vault_uploads where ctid = any(array(

@@ -156,8 +156,8 @@ async function freeze(tx: Tx, { place, block, end: { rawTainted, rawLeft } }: Tr
     rawRest = shared.rawRest
     rawBelow = rows.reduce((rest, { rawFrozen }) => rest - rawFrozen, rawBelow)
   }
-  if (rawRest < rawBelow) await thawOldest(tx, place, block, rawBelow - rawRest)
-  else await freezeOlder(tx, place, block, rawRest - rawBelow)
+  if (rawRest < rawBelow) await thawOldest(tx, place, { below: block, raw: rawBelow - rawRest })
+  else await freezeOlder(tx, place, { below: block, raw: rawRest - rawBelow })
   await upsertPlace(tx, place, { rawFrozen: rawTainted, rawLeft })
 }
 
@@ -174,8 +174,14 @@ async function* taintedPages(
   }
 }
 
+/** An amount to thaw or freeze in blocks below this one. */
+interface MovedBelow {
+  readonly below: bigint
+  readonly raw: bigint
+}
+
 /** Takes this amount from the frozen amounts below a block, those of the oldest rows first. */
-async function thawOldest(tx: Tx, place: WalletToken, below: bigint, raw: bigint): Promise<void> {
+async function thawOldest(tx: Tx, place: WalletToken, { below, raw }: MovedBelow): Promise<void> {
   for (let rest = raw; rest > 0n; ) {
     const rows = await listOldestFrozen(tx, place, below, pageMax)
     if (rows.length === 0) return
@@ -191,7 +197,7 @@ async function thawOldest(tx: Tx, place: WalletToken, below: bigint, raw: bigint
 }
 
 /** Freezes a further amount of the tainted rows below a block, newest first. It starts at the oldest frozen row, because all newer rows are frozen completely. */
-async function freezeOlder(tx: Tx, place: WalletToken, below: bigint, raw: bigint): Promise<void> {
+async function freezeOlder(tx: Tx, place: WalletToken, { below, raw }: MovedBelow): Promise<void> {
   if (raw === 0n) return
   const [oldest] = await listOldestFrozen(tx, place, below, 1)
   let rest = raw
