@@ -103,13 +103,13 @@ export async function cancel(ctx: Ctx, approvalId: ApprovalId): Promise<Approval
   return getApproval(ctx, approvalId)
 }
 
-async function lockOrFail(ctx: Ctx, tx: Tx, approvalId: ApprovalId): Promise<ApprovalRow> {
+async function lockOrFail(ctx: Pick<Ctx, 'tenant'>, tx: Tx, approvalId: ApprovalId): Promise<ApprovalRow> {
   const row = await lockApproval(tx, ctx.tenant, approvalId)
   if (row === undefined) throw fail('approval-not-found')
   return row
 }
 
-function refuseClosed({ clock }: Ctx, row: ApprovalRow): void {
+function refuseClosed({ clock }: Pick<Ctx, 'clock'>, row: ApprovalRow): void {
   const closed = whyNotOpen(row, clock.now())
   if (closed !== undefined) throw closed
 }
@@ -127,7 +127,12 @@ const actions = {
 } as const
 
 /** Stores a decision with its event and audit record. The caller must have locked the row and checked that it is `waiting`. */
-async function storeDecision(ctx: Ctx, tx: Tx, row: ApprovalRow, decision: Decision): Promise<void> {
+async function storeDecision(
+  ctx: Pick<Ctx, 'audit' | 'publish'>,
+  tx: Tx,
+  row: ApprovalRow,
+  decision: Decision,
+): Promise<void> {
   const { status, by, reason, at } = decision
   if (!(await markDecided(tx, row.id, decision))) throw new Error('an approval was decided twice')
   const payload = payloadOf(row)
@@ -177,7 +182,10 @@ export async function requestApproval(ctx: Ctx, tx: Tx, wanted: WantedApproval):
   return row.id
 }
 
-async function requesterOf({ actor, tenant }: Ctx, tx: Tx): Promise<Pick<NewApproval, 'apiKeyId' | 'accountId'>> {
+async function requesterOf(
+  { actor, tenant }: Pick<Ctx, 'actor' | 'tenant'>,
+  tx: Tx,
+): Promise<Pick<NewApproval, 'apiKeyId' | 'accountId'>> {
   if (actor.kind === 'person') return { apiKeyId: null, accountId: actor.accountId }
   if (actor.kind !== 'api-key') throw new Error(`${callerId(actor)} requests no approval`)
   const creator = await findCreator(tx, tenant, actor.apiKeyId)

@@ -123,7 +123,7 @@ export async function getUsage(ctx: Ctx): Promise<Usage> {
 }
 
 /** Returns the organisation's plan, with its limits and where to change it. */
-async function getPlan(ctx: Ctx): Promise<PlanRecord> {
+async function getPlan(ctx: Pick<Ctx, 'db' | 'tenant' | 'upgradeUrl'>): Promise<PlanRecord> {
   const { name, ...limits } = await planOf(ctx.db, ctx.tenant.organisationId)
   return { plan: name, limits, upgradeUrl: ctx.upgradeUrl }
 }

@@ -312,7 +312,11 @@ export async function waitForDeposits(ctx: Deps, network: Network): Promise<void
   await isBookedInTime(ctx, network, newest)
 }
 
-function isBookedInTime({ db, deposits }: Deps, { name }: Network, block: bigint): Promise<boolean> {
+function isBookedInTime(
+  { db, deposits }: Pick<Deps, 'db' | 'deposits'>,
+  { name }: Network,
+  block: bigint,
+): Promise<boolean> {
   return deposits.isBookedInTime(db, name, { block, msMax: bookingMsMax })
 }
 

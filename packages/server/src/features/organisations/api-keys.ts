@@ -98,7 +98,7 @@ export function createApiKey(ctx: Ctx, request: KeyRequest): Promise<NewApiKey> 
  * than the calling key's, and 401 for a key that was revoked meanwhile.
  */
 export async function limitsOf(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'actor' | 'clock' | 'tenant'>,
   tx: Tx,
   { scopes, expiresAt }: Partial<Pick<KeyRequest, 'scopes' | 'expiresAt'>>,
 ): Promise<Limits> {
@@ -149,7 +149,10 @@ export async function listKeysAsOperator(
   return rows.slice(0, limit)
 }
 
-export async function listKeys(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<ApiKeyRow>> {
+export async function listKeys(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  query: z.output<typeof PageQuery>,
+): Promise<Page<ApiKeyRow>> {
   const { limit } = query
   const keys = await listApiKeys(ctx.db, ctx.tenant, { limit, after: openCursor(query.cursor) })
   return pageOf(keys, limit, (key) => key.id)
@@ -273,7 +276,7 @@ export async function callersAccount(ctx: Ctx, db: Queryable): Promise<AccountRo
   return account
 }
 
-function findCaller({ actor, tenant }: Ctx, db: Queryable): Promise<AccountRow | undefined> {
+function findCaller({ actor, tenant }: Pick<Ctx, 'actor' | 'tenant'>, db: Queryable): Promise<AccountRow | undefined> {
   if (actor.kind === 'person') return findAccount(db, actor.accountId)
   if (actor.kind === 'api-key') return findKeyCreator(db, tenant.organisationId, actor.apiKeyId)
   throw new Error('only a person or an API key has an account')

@@ -8,7 +8,7 @@ import type { AuditLogQuery, AuditLogRecord } from './schema.ts'
 import { findOrganisation } from './store.ts'
 
 export async function pageOfAuditLog(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
   { limit, cursor, ...filters }: AuditLogQuery,
 ): Promise<Page<z.input<typeof AuditLogRecord>>> {
   const rows = await listAuditRecords(ctx.db, ctx.tenant, filters, { limit, after: openNumberCursor(cursor) })

@@ -69,7 +69,10 @@ async function accountToInvite(ctx: Ctx, tx: Tx, { accountId, email }: NewMember
  * Refuses what a caller may not do with these roles: API keys neither grant nor remove `owner` and `admin`, and of people only owners
  * change owners, with fresh authentication.
  */
-function refuseRoles({ actor, person, clock }: Ctx, involved: readonly Role[]): void {
+function refuseRoles(
+  { actor, person, clock }: Pick<Ctx, 'actor' | 'clock' | 'person'>,
+  involved: readonly Role[],
+): void {
   if (actor.kind === 'api-key' && involved.some((role) => role === 'owner' || role === 'admin'))
     throw failPlatform('role-not-allowed')
   if (person === undefined || !involved.includes('owner')) return
@@ -112,7 +115,10 @@ async function refuseWider(
     })
 }
 
-export async function pageOfMembers(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<Member>> {
+export async function pageOfMembers(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  query: z.output<typeof PageQuery>,
+): Promise<Page<Member>> {
   const after = openNumberCursor(query.cursor)
   const rows = await listMembers(ctx.db, ctx.tenant.organisationId, { limit: query.limit, after })
   const page = pageOf(rows, query.limit, (row) => row.sequence.toString())

@@ -92,7 +92,7 @@ const ownsSuspended =
   'This account owns a suspended organisation, so it makes no other. Ask the operator to resume that one.'
 
 /** Returns the organisation of the calling key. */
-export async function currentOrganisation(ctx: Ctx): Promise<Organisation> {
+export async function currentOrganisation(ctx: Pick<Ctx, 'db' | 'tenant'>): Promise<Organisation> {
   const organisation = await findOrganisation(ctx.db, ctx.tenant.organisationId)
   if (organisation === undefined) throw fail('organisation-not-found')
   return organisation

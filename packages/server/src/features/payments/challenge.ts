@@ -234,7 +234,7 @@ function encodedRequest({ method, network, token, rawAmount, wallet }: WalletTer
  * Returns canonical JSON of `n`, the challenge's own randomness, `r`, its scope, and `m`, the method that the price is for. None
  * of them needs an escape.
  */
-function opaqueOf(ctx: Ctx, scope: Scope, method: string | undefined): string {
+function opaqueOf(ctx: Pick<Ctx, 'random'>, scope: Scope, method: string | undefined): string {
   const nonce = Buffer.from(ctx.random.bytes(nonceBytes)).toString('base64url')
   const priced = method === undefined ? '' : `"m":"${method}",`
   return Buffer.from(`{${priced}"n":"${nonce}","r":"${scope.digest}"}`).toString('base64url')

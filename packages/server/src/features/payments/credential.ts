@@ -80,7 +80,11 @@ export function checkDecodedPayment(
   return { payload, token: best.token, verdict: best.verdict }
 }
 
-function check(ctx: Ctx, payload: PaymentPayload, expected: Expected): AuthorizationVerdict {
+function check(
+  ctx: Pick<Ctx, 'clock' | 'signatures'>,
+  payload: PaymentPayload,
+  expected: Expected,
+): AuthorizationVerdict {
   return checkAuthorization({
     payload,
     expected,

@@ -50,7 +50,10 @@ export async function getPayment(ctx: Ctx, paymentId: PaymentId): Promise<z.inpu
   }
 }
 
-export async function listPaymentLogs(ctx: Ctx, query: LogQuery): Promise<Page<z.input<typeof PaymentLog>>> {
+export async function listPaymentLogs(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  query: LogQuery,
+): Promise<Page<z.input<typeof PaymentLog>>> {
   const { limit, cursor, batchId, ...filters } = query
   const amongIds = batchId && (await listBatch(ctx.db, ctx.tenant, batchId))
   const rows = await listPayments(ctx.db, ctx.tenant, { ...filters, amongIds }, { limit, after: openCursor(cursor) })
@@ -58,7 +61,10 @@ export async function listPaymentLogs(ctx: Ctx, query: LogQuery): Promise<Page<z
   return { ...page, items: page.items.map(asLog) }
 }
 
-export async function getPaymentLog(ctx: Ctx, logId: PaymentLogId): Promise<z.input<typeof PaymentLog>> {
+export async function getPaymentLog(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  logId: PaymentLogId,
+): Promise<z.input<typeof PaymentLog>> {
   const row = await findPaymentByLog(ctx.db, ctx.tenant, logId)
   if (row === undefined) return refuseLog(ctx.db, ctx.tenant, logId)
   return asLog(row)
@@ -84,7 +90,10 @@ export async function paymentsOfLogs(
 }
 
 /** Returns totals per route and token of payments that are not known to have failed. */
-export async function summarizeLogs(ctx: Ctx, filters: LogFilters): Promise<z.input<typeof RouteSummary>[]> {
+export async function summarizeLogs(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  filters: LogFilters,
+): Promise<z.input<typeof RouteSummary>[]> {
   const totals = await listRouteTotals(ctx.db, ctx.tenant, filters)
   return totals.map(({ route, token, decimals, totalPayments, totalRaw }) => ({
     route,

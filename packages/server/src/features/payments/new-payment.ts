@@ -247,7 +247,10 @@ export function mintChallengeId({ current }: MppMacs, { random }: Pick<Ctx, 'ran
 }
 
 /** Returns the `extra.challengeId` of a payment if this service made it; null if there is none or the payer invented it. */
-export async function challengeIdOf(ctx: Ctx, payment: PaymentPayload): Promise<string | null> {
+export async function challengeIdOf(
+  ctx: Pick<Ctx, 'mppSecrets' | 'tenant'>,
+  payment: PaymentPayload,
+): Promise<string | null> {
   const named = payment.x402Version === 2 ? payment.accepted.extra?.challengeId : undefined
   if (typeof named !== 'string' || !challengeIdPattern.test(named)) return null
   const { all } = await ctx.mppSecrets.macs(ctx.tenant)

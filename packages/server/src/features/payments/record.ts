@@ -325,7 +325,10 @@ export type VerifiedFields = Pick<
 > & { readonly txHash?: string | null }
 
 /** Returns the response of `payments.verify` for a payment. */
-export function responseOf(ctx: Ctx, payment: VerifiedFields): z.input<typeof VerifiedPayment> {
+export function responseOf(
+  ctx: Pick<Ctx, 'settlementTokens'>,
+  payment: VerifiedFields,
+): z.input<typeof VerifiedPayment> {
   const network = requireNetwork(payment.network)
   const isMpp = payment.protocol === 'mpp' && payment.scheme !== 'stub'
   return {

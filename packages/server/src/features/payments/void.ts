@@ -115,7 +115,7 @@ export function nextCheckOf(
   return instantOf(end > now ? Math.min(doubled, end) : now + againMs)
 }
 
-async function postpone(ctx: System, checked: readonly Checked[]): Promise<void> {
+async function postpone(ctx: Pick<System, 'clock' | 'db'>, checked: readonly Checked[]): Promise<void> {
   if (checked.length === 0) return
   const checkAt = instantOf(ctx.clock.now().getTime() + againMs)
   await setCheckAt(

@@ -96,7 +96,7 @@ function methodsResponse({ issuers, sendMail, isSignUpOpen }: Mounted['options']
 }
 
 async function respondToSignIn(
-  { baseUrl, clock, withSemaphores }: Deps,
+  { baseUrl, clock, withSemaphores }: Pick<Deps, 'baseUrl' | 'clock' | 'withSemaphores'>,
   { handler, people }: Mounted,
   limit: SignInLimit,
   { method, url, headers, body, address }: PageRequest,

@@ -143,21 +143,25 @@ export function redacted({ example, ...param }: RouteParam): RouteParam {
 }
 
 /** Returns a page of the routes of the caller's organisation and environment. */
-async function pageOfRoutes(ctx: Ctx, query: RouteQuery): Promise<Page<RegistryRoute>> {
+async function pageOfRoutes(ctx: Pick<Ctx, 'db' | 'tenant'>, query: RouteQuery): Promise<Page<RegistryRoute>> {
   const { limit, cursor, ...filters } = query
   const rows = await listRoutes(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.id)
   return { ...page, items: page.items.map(asRoute) }
 }
 
-async function getRoute(ctx: Ctx, routeId: Id<'reg'>): Promise<RegistryRoute> {
+async function getRoute(ctx: Pick<Ctx, 'db' | 'tenant'>, routeId: Id<'reg'>): Promise<RegistryRoute> {
   const row = await findRoute(ctx.db, ctx.tenant, routeId)
   if (row === undefined) throw fail('registry-route-not-found')
   return asRoute(row)
 }
 
 /** Makes a route public to every organisation of the environment through the facilitator's discovery, or private again. */
-function publishRoute(ctx: Ctx, routeId: Id<'reg'>, isPublic: boolean): Promise<RegistryRoute> {
+function publishRoute(
+  ctx: Pick<Ctx, 'audit' | 'db' | 'tenant'>,
+  routeId: Id<'reg'>,
+  isPublic: boolean,
+): Promise<RegistryRoute> {
   return ctx.db.tx(async (tx) => {
     const before = await findRoute(tx, ctx.tenant, routeId)
     if (before?.isPublic === isPublic) return asRoute(before)

@@ -31,7 +31,7 @@ const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-cont
  * defines it. It needs no key, and has at most 100 routes and a mebibyte. A host without public routes is unknown, and so is one of a suspended
  * organisation.
  */
-export function soldPages(deps: Deps): readonly PublicPage[] {
+export function soldPages(deps: Pick<Deps, 'db' | 'paymentsOfLogs'>): readonly PublicPage[] {
   const respond: PublicPage['respond'] = async (params) => {
     const place = Place.safeParse(params).data
     if (place === undefined) throw failPlatform('not-found')

@@ -49,12 +49,15 @@ export const requestOperations: readonly Operation<Deps>[] = [
   }),
 ]
 
-async function pageOfRequests(ctx: Ctx, { limit, cursor, ...filters }: RequestQuery): Promise<Page<LoggedRequest>> {
+async function pageOfRequests(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  { limit, cursor, ...filters }: RequestQuery,
+): Promise<Page<LoggedRequest>> {
   const rows = await listRequests(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
   return pageOf(rows, limit, (row) => row.id)
 }
 
-async function getRequest(ctx: Ctx, requestId: RequestId): Promise<LoggedRequest> {
+async function getRequest(ctx: Pick<Ctx, 'db' | 'tenant'>, requestId: RequestId): Promise<LoggedRequest> {
   const row = await findRequest(ctx.db, ctx.tenant, requestId)
   if (row === undefined) throw fail('request-not-found')
   return row

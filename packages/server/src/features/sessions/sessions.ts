@@ -50,19 +50,26 @@ async function makeSession(ctx: Ctx, tx: Tx, payment: BuyingPayment, expiresIn: 
   return { sessionId, vaultId: vault.id, expiresAt, isExpired: false, sessionToken }
 }
 
-async function withNewToken(ctx: Ctx, tx: Tx, session: SessionRow): Promise<OpenedSession> {
+async function withNewToken(
+  ctx: Pick<Ctx, 'clock' | 'random' | 'tenant'>,
+  tx: Tx,
+  session: SessionRow,
+): Promise<OpenedSession> {
   const sessionToken = newSessionToken(session.id, ctx.random)
   await replaceToken(tx, ctx.tenant, session.id, hashOf(sessionToken))
   return { ...shownSession(session, ctx.clock.now()), sessionToken }
 }
 
-export async function getSession(ctx: Ctx, sessionId: SessionId): Promise<Session> {
+export async function getSession(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, sessionId: SessionId): Promise<Session> {
   const session = await findSession(ctx.db, ctx.tenant, sessionId)
   if (session === undefined) throw fail('session-not-found')
   return shownSession(session, ctx.clock.now())
 }
 
-export async function pageOfSessions(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<Session>> {
+export async function pageOfSessions(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  query: z.output<typeof PageQuery>,
+): Promise<Page<Session>> {
   const rows = await listSessions(ctx.db, ctx.tenant, { limit: query.limit, after: openCursor(query.cursor) })
   const page = pageOf(rows, query.limit, (row) => row.id)
   const now = ctx.clock.now()
@@ -84,7 +91,10 @@ function shownSession(session: SessionRow, now: Date): Session {
  * unexpired, its payment has not failed, and host and wallet are those that were paid. Everything else is the same 402. It
  * changes nothing.
  */
-export async function verifySession(ctx: Ctx, request: VerifySession): Promise<Session> {
+export async function verifySession(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  request: VerifySession,
+): Promise<Session> {
   const sessionId = sessionIdIn(request.sessionToken)
   const session = sessionId && (await findSession(ctx.db, ctx.tenant, sessionId))
   const now = ctx.clock.now()

@@ -46,7 +46,10 @@ export async function createTestDeposit(ctx: Ctx, request: NewTestDeposit): Prom
 }
 
 /** Returns the response to a repeat whose first response was never stored; the request contains all of it. */
-export async function repeatedDeposit(ctx: Ctx, resource: string): Promise<Reply> {
+export async function repeatedDeposit(
+  ctx: Pick<Ctx, 'faucet' | 'receivingWallets' | 'tenant'>,
+  resource: string,
+): Promise<Reply> {
   const request = NewTestDeposit.parse(JSON.parse(resource))
   const wallet = await ctx.receivingWallets.find(ctx.tenant, request.walletId)
   if (wallet === undefined || ctx.faucet === undefined) throw fail('wallet-not-found')

@@ -18,7 +18,10 @@ interface FundingRequest {
 }
 
 /** Throws `faucet-empty` unless the faucet has that much of the token or coin. */
-export async function refuseEmpty(ctx: Ctx, { network, asset, rawAmount, account }: FundingRequest): Promise<void> {
+export async function refuseEmpty(
+  ctx: Pick<Ctx, 'chains'>,
+  { network, asset, rawAmount, account }: FundingRequest,
+): Promise<void> {
   const chain = ctx.chains.on(network)
   const [holding] = await chain.holdings([{ account, tokens: asset.address === undefined ? [] : [asset.address] }])
   const available = (asset.address === undefined ? holding?.native : holding?.tokens[0]) ?? 0n

@@ -126,7 +126,12 @@ async function planAgain(ctx: Ctx, transfer: TransferRow): Promise<TransferPlan>
 }
 
 /** Locks the funds that the plan takes, then the transfer. */
-async function lockWithFunds(ctx: Ctx, tx: Tx, transferId: TransferId, plan: TransferPlan): Promise<TransferRow> {
+async function lockWithFunds(
+  ctx: Pick<Ctx, 'tenant'>,
+  tx: Tx,
+  transferId: TransferId,
+  plan: TransferPlan,
+): Promise<TransferRow> {
   await lockOwners(
     tx,
     claimOf(ctx.tenant, plan, transferId).wants.map(({ place }) => place),

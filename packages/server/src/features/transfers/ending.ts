@@ -293,7 +293,7 @@ function isLeftToPartner(row: TransferRow, fault: string | null): boolean {
   return row.endedAt !== null || (fault === null && isFollowed(row))
 }
 
-async function reopen(ctx: Work, tx: Tx, network: Network, due: DueTransfer): Promise<void> {
+async function reopen(ctx: Pick<Work, 'lanes' | 'log'>, tx: Tx, network: Network, due: DueTransfer): Promise<void> {
   if ((await lockSettled(tx, [due])).length === 0) return
   const { transferId, transactionId, hash } = due
   const details = { transferId, network: network.name, hash }

@@ -137,7 +137,7 @@ export function isExpired({ clock }: Pick<Work, 'clock'>, { quoteExpiresAt }: Tr
   return quoteExpiresAt !== null && quoteExpiresAt <= clock.now()
 }
 
-function partnerOf(ctx: Work, { partner: name, environment }: TransferRow): RoutingPartner {
+function partnerOf(ctx: Pick<Work, 'routingPartners'>, { partner: name, environment }: TransferRow): RoutingPartner {
   const partner = name === null ? undefined : ctx.routingPartners[environment][name]
   if (partner === undefined) throw new Error('a transfer in progress with a partner that this deployment does not have')
   return partner
@@ -345,7 +345,7 @@ async function claim(ctx: Work, transfer: TransferRow, { status, before }: Claim
 
 /** Undefined while the chain would refuse the call: another sender has just sent it. */
 async function triedGas(
-  ctx: Work,
+  ctx: Pick<Work, 'chains'>,
   network: Network,
   call: PlannedCall & { readonly from: `0x${string}` },
 ): Promise<bigint | undefined> {

@@ -168,7 +168,7 @@ function withoutFee({ step }: LockedStep): StepFee {
 }
 
 /** The data of a block for a transfer. A caller of this process who waits for the transfer gets it as the response. */
-function seenBy({ outcomeWaiters }: Work): (seen: Seen) => SeenTransfer {
+function seenBy({ outcomeWaiters }: Pick<Work, 'outcomeWaiters'>): (seen: Seen) => SeenTransfer {
   return ({ step, transfer, transaction: { hash }, receipt }) => {
     const rawReceived = step.kind === 'partner' ? deliveredBy(transfer, receipt) : undefined
     return { transferId: transfer.id, hash, rawReceived, isReported: outcomeWaiters.isAwaited(transfer.id) }

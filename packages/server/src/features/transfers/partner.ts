@@ -114,7 +114,7 @@ async function refuseUnproven(
   if (proof.outcome === 'differs') throw fail('partner-unavailable', { partner: name, reason: 'unsafe-call' })
 }
 
-function partnerNamed(ctx: Ctx, name: string): RoutingPartner {
+function partnerNamed(ctx: Pick<Ctx, 'routingPartners' | 'tenant'>, name: string): RoutingPartner {
   const partner = ctx.routingPartners[ctx.tenant.environment][name]
   if (partner === undefined) throw fail('partner-unavailable')
   return partner

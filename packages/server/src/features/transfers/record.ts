@@ -177,7 +177,7 @@ interface Begun {
   readonly nonces: ReadonlyMap<TransferId, Uint8Array>
 }
 
-function reserve(ctx: Ctx, tx: Tx, made: readonly Stored[], { firsts, nonces }: Begun): Promise<void> {
+function reserve(ctx: Pick<Ctx, 'tenant'>, tx: Tx, made: readonly Stored[], { firsts, nonces }: Begun): Promise<void> {
   return insertReservations(
     tx,
     ctx.tenant,
@@ -193,7 +193,7 @@ function reserve(ctx: Ctx, tx: Tx, made: readonly Stored[], { firsts, nonces }: 
 
 /** The transactions of the first steps of transfers that begin now. */
 async function planFirsts(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock' | 'lanes'>,
   tx: Tx,
   made: readonly Stored[],
 ): Promise<ReadonlyMap<TransferId, ChainTransactionId>> {
@@ -373,7 +373,7 @@ async function commitKeys(
  * transfers with one quote the second finds none.
  */
 async function takeQuotes<I>(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock' | 'tenant'>,
   tx: Tx,
   made: readonly { readonly intent: I; readonly request: NewTransfer }[],
 ): Promise<ReadonlyMap<I, Error>> {

@@ -77,7 +77,7 @@ async function refill(ctx: Work, network: Network, waiting: WaitingRow): Promise
 
 /** Coin that the child lacks for its next call, in wei; zero while a block would include it at the fee that it can pay. */
 async function lackOf(
-  ctx: Work,
+  ctx: Pick<Work, 'chains'>,
   waiting: WaitingRow,
   { place: { network }, snapshot: { fees } }: Payer,
 ): Promise<bigint> {

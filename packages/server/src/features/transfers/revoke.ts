@@ -89,7 +89,7 @@ interface Allowance {
 
 /** The allowance in a block with all transactions of the transfer, as the quorum reads it. */
 async function allowanceAfter(
-  { db, chains }: Work,
+  { db, chains }: Pick<Work, 'chains' | 'db'>,
   { id }: TransferRow,
   { network, owner, token, spender }: Approval,
 ): Promise<Allowance> {
@@ -111,7 +111,11 @@ function isBusy(db: Queryable, transfer: TransferRow, { network, ...approval }: 
  * Releases the amount, in balances from this block on, and ends the unit, so that the next transfer at the same contract begins. Without a block nothing
  * was approved.
  */
-async function finish({ db }: Work, { id: transferId }: TransferRow, block: bigint | undefined): Promise<void> {
+async function finish(
+  { db }: Pick<Work, 'db'>,
+  { id: transferId }: TransferRow,
+  block: bigint | undefined,
+): Promise<void> {
   await db.tx(async (tx) => {
     await setRevokeAt(tx, transferId, null)
     if (block === undefined) await endAllowances(tx, [transferId])
@@ -124,7 +128,11 @@ async function finish({ db }: Work, { id: transferId }: TransferRow, block: bigi
  * Leaves the allowance in place, and checks it again after ten minutes, later once a day. It is limited to one amount, which stays reserved. The next transfer at the
  * same contract need not wait, since its approval replaces this one.
  */
-async function leaveInPlace(ctx: Work, transfer: TransferRow, { network, ...approval }: Approval): Promise<void> {
+async function leaveInPlace(
+  ctx: Pick<Work, 'clock' | 'db' | 'log'>,
+  transfer: TransferRow,
+  { network, ...approval }: Approval,
+): Promise<void> {
   ctx.log.warn({ transferId: transfer.id, network: network.name, ...approval }, 'an approval stays in place')
   const now = ctx.clock.now().getTime()
   const sinceMs = now - (transfer.endedAt?.getTime() ?? now)

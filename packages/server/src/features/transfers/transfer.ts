@@ -95,7 +95,7 @@ export function attachTransfer(ctx: Ctx, request: NewTransfer, { lock, write, re
  * Reads from the chain the first nonces of those senders for which no nonce is stored yet. Call it before
  * `storeTransfer`, outside any transaction.
  */
-export async function prepareTransfer(ctx: Ctx, plan: TransferPlan): Promise<void> {
+export async function prepareTransfer(ctx: Pick<Ctx, 'lanes'>, plan: TransferPlan): Promise<void> {
   for (const { sender } of plan.steps) await ctx.lanes.prepare(plan.network, sender)
 }
 

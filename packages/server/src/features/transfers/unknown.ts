@@ -23,7 +23,11 @@ export { listUnknown } from './unknown-store.ts'
  * database may have lost the transaction that moved the money. The caller sees `pending`, the reservations stay, and the operator ends it
  * (`purser admin end-transfer`).
  */
-export async function leaveUnknown(ctx: Omit<Ctx, 'tenant'>, tx: Tx, { id, fromNetwork }: TransferRow): Promise<void> {
+export async function leaveUnknown(
+  ctx: Pick<Ctx, 'clock' | 'log'>,
+  tx: Tx,
+  { id, fromNetwork }: TransferRow,
+): Promise<void> {
   await markUnknown(tx, id, ctx.clock.now())
   const facts = { transferId: id, network: fromNetwork }
   ctx.log.error(facts, 'it is unknown whether the money of a transfer moved; see purser admin unknown-transfers')

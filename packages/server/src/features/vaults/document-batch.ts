@@ -126,7 +126,7 @@ async function accept(
 /** Writes what was accepted. Its three statements are sent together; PostgreSQL runs the next one when the last has succeeded. */
 async function write(
   tx: Tx,
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'tenant' | 'vaultNews'>,
   { added, quota }: { readonly added: readonly Added[]; readonly quota: QuotaBatch },
 ): Promise<void> {
   const keyed = added.flatMap(({ writing, result }) => keyedOf(writing).map((request) => ({ ...request, result })))

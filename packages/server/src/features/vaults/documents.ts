@@ -22,7 +22,11 @@ export async function addDocument(ctx: Ctx, vaultId: VaultId, { name, data }: Ne
 }
 
 /** Returns one document with its data. */
-export async function getDocument(ctx: Ctx, vaultId: VaultId, documentId: Id<'doc'>): Promise<VaultDocument> {
+export async function getDocument(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  vaultId: VaultId,
+  documentId: Id<'doc'>,
+): Promise<VaultDocument> {
   const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
   if (vault === undefined) throw fail('vault-not-found')
   const document = await findDocument(ctx.db, ctx.tenant, vaultId, documentId)

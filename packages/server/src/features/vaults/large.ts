@@ -76,7 +76,7 @@ async function* itemPages(ctx: Ctx, vault: VaultRow) {
 }
 
 /** Throws if the vault is gone: what was read of it since may not be all that it had. */
-async function requireThere(ctx: Ctx, id: VaultRow['id']): Promise<void> {
+async function requireThere(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, id: VaultRow['id']): Promise<void> {
   if ((await findVault(ctx.db, ctx.tenant, id, ctx.clock.now())) === undefined) throw fail('vault-not-found')
 }
 

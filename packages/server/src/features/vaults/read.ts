@@ -51,7 +51,10 @@ async function getLargeVault(ctx: Ctx, vault: VaultRow): Promise<JsonStream> {
 }
 
 /** Returns a page of vaults that have not expired, newest first. */
-export async function pageOfVaults(ctx: Ctx, query: z.output<typeof VaultQuery>): Promise<Page<Vault>> {
+export async function pageOfVaults(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  query: z.output<typeof VaultQuery>,
+): Promise<Page<Vault>> {
   const page = { limit: query.limit, after: openCursor(query.cursor) }
   const rows = await listVaults(ctx.db, ctx.tenant, { status: query.status, now: ctx.clock.now() }, page)
   const shownOf = pageOf(rows, query.limit, (row) => row.id)

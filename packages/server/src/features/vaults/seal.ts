@@ -67,7 +67,7 @@ async function manifestOf(tx: Tx, ctx: Ctx, vault: Sealing): Promise<SealManifes
   })
 }
 
-async function itemsOf(tx: Tx, { tenant }: Ctx, vaultId: VaultId): Promise<SealedItem[]> {
+async function itemsOf(tx: Tx, { tenant }: Pick<Ctx, 'tenant'>, vaultId: VaultId): Promise<SealedItem[]> {
   return itemsFrom(await listDocuments(tx, tenant, vaultId, 0), await listFiles(tx, tenant, vaultId))
 }
 
@@ -102,12 +102,19 @@ function itemsFrom(documents: readonly DocumentRow[], files: readonly FileRow[])
 }
 
 /** Returns the deployment's receipt of the payment, or at least its id. */
-async function receiptOf(db: Queryable, ctx: Ctx, { paymentId }: VaultRow): Promise<JsonObject | null> {
+async function receiptOf(
+  db: Queryable,
+  ctx: Pick<Ctx, 'receiptForSeal' | 'tenant'>,
+  { paymentId }: VaultRow,
+): Promise<JsonObject | null> {
   if (paymentId === null) return null
   return (await ctx.receiptForSeal?.(db, ctx.tenant, paymentId)) ?? { paymentId }
 }
 
-async function sign({ serviceSeal, baseUrl }: Ctx, statement: JsonObject): Promise<string> {
+async function sign(
+  { serviceSeal, baseUrl }: Pick<Ctx, 'baseUrl' | 'serviceSeal'>,
+  statement: JsonObject,
+): Promise<string> {
   const input = jwsSigningInput({ alg: 'EdDSA', kid: keyIdOf(baseUrl, serviceSeal.kid) }, statement)
   return composeJws(input, await serviceSeal.sign(utf8(input)))
 }
@@ -206,7 +213,11 @@ async function pathOf(ctx: Ctx, vaultId: VaultId, places: readonly number[]): Pr
 }
 
 /** Computes and stores the tree of a vault that was sealed before trees were stored. */
-async function pathOfOldSeal(ctx: Ctx, vaultId: VaultId, places: readonly number[]): Promise<string[]> {
+async function pathOfOldSeal(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  vaultId: VaultId,
+  places: readonly number[],
+): Promise<string[]> {
   const proof = await findProof(ctx.db, ctx.tenant, vaultId)
   if (proof === undefined) throw fail('vault-not-found')
   const { nodes } = await sealTreeOf(proof.manifest.items)
@@ -219,7 +230,7 @@ function sealedItem(id: ItemId, { name, mimeType, size, sha256 }: PlacedItem) {
   return mimeType === null ? { kind: 'document' as const, ...facts } : { kind: 'file' as const, mimeType, ...facts }
 }
 
-async function keysOf({ serviceSeal, baseUrl }: Ctx) {
+async function keysOf({ serviceSeal, baseUrl }: Pick<Ctx, 'baseUrl' | 'serviceSeal'>) {
   const keys = await serviceSeal.publicKeys()
   return keys.map(({ kid, x }) => ({ kid: keyIdOf(baseUrl, kid), x }))
 }

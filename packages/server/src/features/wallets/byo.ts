@@ -77,20 +77,27 @@ export function refuseUnknownTokens(network: Network, symbols: readonly string[]
   if (errors.length > 0) throw fail('token-not-supported', { errors })
 }
 
-export async function getByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<ByoWallet> {
+export async function getByoWallet(ctx: Pick<Ctx, 'db' | 'tenant'>, walletId: ByoWalletId): Promise<ByoWallet> {
   const wallet = await findByoWallet(ctx.db, ctx.tenant, walletId)
   if (wallet === undefined) throw fail('wallet-not-found')
   return shown(wallet)
 }
 
-export async function pageOfByoWallets(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<ByoWallet>> {
+export async function pageOfByoWallets(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  query: z.output<typeof PageQuery>,
+): Promise<Page<ByoWallet>> {
   const rows = await listByoWallets(ctx.db, ctx.tenant, { limit: query.limit, after: openCursor(query.cursor) })
   const page = pageOf(rows, query.limit, (row) => row.id)
   return { ...page, items: page.items.map(shown) }
 }
 
 /** Changes the name and the metadata of a wallet. */
-export function changeByoWallet(ctx: Ctx, walletId: ByoWalletId, change: WalletChange): Promise<ByoWallet> {
+export function changeByoWallet(
+  ctx: Pick<Ctx, 'audit' | 'db' | 'tenant'>,
+  walletId: ByoWalletId,
+  change: WalletChange,
+): Promise<ByoWallet> {
   return ctx.db.tx(async (tx) => {
     const wallet = await lockByoWallet(tx, ctx.tenant, walletId)
     if (wallet === undefined) throw fail('wallet-not-found')
@@ -118,7 +125,7 @@ export async function deleteByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<
 }
 
 /** The newest block of the wallet's network; undefined if no node responds, which does not prevent deletion. */
-async function headOf(ctx: Ctx, wallet: ByoWalletRow | undefined): Promise<WatchHead | undefined> {
+async function headOf(ctx: Pick<Ctx, 'chains'>, wallet: ByoWalletRow | undefined): Promise<WatchHead | undefined> {
   const network = ctx.chains.configured.find(({ name }) => name === wallet?.network)
   if (network === undefined) return undefined
   return ctx.chains
@@ -144,7 +151,7 @@ const supplyCall = selectorOf('totalSupply()')
  * Throws a 422 for an address that is a token's contract on its network, whether the service knows the token or not. Other contracts are
  * accepted as smart accounts. Nothing is refused if the node does not respond or the network has none.
  */
-async function refuseToken(ctx: Ctx, network: Network, address: Address): Promise<void> {
+async function refuseToken(ctx: Pick<Ctx, 'chains'>, network: Network, address: Address): Promise<void> {
   if (!ctx.chains.configured.some(({ name }) => name === network.name)) return
   const chain = ctx.chains.on(network)
   if (await isToken(chain, address).catch(isNodeFault)) throw lostAt('/address')

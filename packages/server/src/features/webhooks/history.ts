@@ -32,7 +32,7 @@ export function oldestRow({ clock, eventsKeptDays = servedDays }: Pick<Deps, 'cl
 }
 
 export async function pageOfAttempts(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
   webhookId: WebhookId,
   { limit, cursor, ...filters }: AttemptQuery,
 ): Promise<Page<Attempt>> {

@@ -87,12 +87,12 @@ async function replace(tx: Tx, ctx: Ctx, webhookId: WebhookId, oldIds: readonly 
   return newIds
 }
 
-async function lockActive(tx: Tx, ctx: Ctx, webhookId: WebhookId): Promise<void> {
+async function lockActive(tx: Tx, ctx: Pick<Ctx, 'tenant'>, webhookId: WebhookId): Promise<void> {
   const webhook = await lockWebhook(tx, ctx.tenant, webhookId)
   if (webhook === undefined) throw fail('webhook-not-found')
   if (!webhook.isActive) throw fail('webhook-disabled')
 }
 
-function wake(tx: Tx, { deliveriesWaiting }: Ctx): void {
+function wake(tx: Tx, { deliveriesWaiting }: Pick<Ctx, 'deliveriesWaiting'>): void {
   if (deliveriesWaiting !== undefined) tx.afterCommit(deliveriesWaiting)
 }

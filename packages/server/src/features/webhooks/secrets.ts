@@ -13,7 +13,11 @@ const overlapMs = 86_400_000
 const secretsMax = 5
 
 /** Creates a secret that signs from now on and returns it; no other response shows it. The caller has locked the webhook. */
-export async function makeSecret(tx: Tx, ctx: Ctx, webhookId: WebhookId): Promise<string> {
+export async function makeSecret(
+  tx: Tx,
+  ctx: Pick<Ctx, 'random' | 'sealer' | 'tenant'>,
+  webhookId: WebhookId,
+): Promise<string> {
   const secret = composeWebhookSecret(ctx.random.bytes(secretBytes))
   const sealed = ctx.sealer.seal(Buffer.from(secret), placeOf(webhookId, ctx.tenant.organisationId))
   await insertSecret(tx, webhookId, sealed)

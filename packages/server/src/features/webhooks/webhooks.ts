@@ -41,13 +41,16 @@ export function createWebhook(ctx: Ctx, { url, events }: NewWebhook): Promise<We
   })
 }
 
-export async function getWebhook(ctx: Ctx, webhookId: WebhookId): Promise<Webhook> {
+export async function getWebhook(ctx: Pick<Ctx, 'db' | 'tenant'>, webhookId: WebhookId): Promise<Webhook> {
   const webhook = await findWebhook(ctx.db, ctx.tenant, webhookId)
   if (webhook === undefined) throw fail('webhook-not-found')
   return webhook
 }
 
-export async function pageOfWebhooks(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<Webhook>> {
+export async function pageOfWebhooks(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  query: z.output<typeof PageQuery>,
+): Promise<Page<Webhook>> {
   const rows = await listWebhooks(ctx.db, ctx.tenant, { limit: query.limit, after: openCursor(query.cursor) })
   return pageOf(rows, query.limit, (row) => row.id)
 }
@@ -100,7 +103,7 @@ export async function disableWebhooks(tx: Tx, tenant: Tenant, now: Date): Promis
 }
 
 /** Refuses a URL that no address could make valid. What its name resolves to is checked at each delivery. */
-function refuseUrl({ customerUrls }: Ctx, url: string): void {
+function refuseUrl({ customerUrls }: Pick<Ctx, 'customerUrls'>, url: string): void {
   const parsed = parseCustomerUrl(url, customerUrls)
   if (typeof parsed !== 'string') return
   const { detail } = fail.table['webhook-url-not-allowed']

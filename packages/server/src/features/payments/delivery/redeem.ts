@@ -171,7 +171,10 @@ export async function takeBackRedemption(
 }
 
 /** Records that the responses of these payments were sent to their payers. */
-export async function reportDelivered(ctx: Ctx, paymentIds: readonly PaymentId[]): Promise<{ delivered: number }> {
+export async function reportDelivered(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  paymentIds: readonly PaymentId[],
+): Promise<{ delivered: number }> {
   return { delivered: (await markDelivered(ctx.db, ctx.tenant, paymentIds, ctx.clock.now())).size }
 }
 
@@ -269,7 +272,11 @@ const signatureAgeMsMax = 300_000
  * Whether the payer signed this redemption. The signature of a contract account cannot be checked without the chain; such
  * payments can be refunded instead.
  */
-function hasSigned(ctx: Ctx, { payer, claimKey }: RedeemableRow, request: RedeemRequest): boolean {
+function hasSigned(
+  ctx: Pick<Ctx, 'clock' | 'signatures'>,
+  { payer, claimKey }: RedeemableRow,
+  request: RedeemRequest,
+): boolean {
   const { signature, method, resource } = request
   if (signature === undefined || payer === null || claimKey === null) return false
   const { signedAt, value } = signature

@@ -3,7 +3,7 @@ import { refused } from '../credential.ts'
 import type { Ctx } from '../ports.ts'
 
 /** Returns the networks on which the caller's environment can be paid: test networks for a test key, mainnets for a live key. */
-export function servedNetworks(ctx: Ctx): readonly Network[] {
+export function servedNetworks(ctx: Pick<Ctx, 'chains' | 'tenant'>): readonly Network[] {
   const isTest = ctx.tenant.environment === 'test'
   return ctx.chains.configured.filter((network) => network.settlesEip3009 && network.isTestnet === isTest)
 }

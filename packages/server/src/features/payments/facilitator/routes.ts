@@ -40,7 +40,7 @@ export async function verify(ctx: Ctx, body: FacilitatorBody): Promise<VerifyRes
  * Returns the response to a repeat with the same Idempotency-Key, when the payment was recorded and the first response was never
  * sent.
  */
-async function verifiedBefore(ctx: Ctx, paymentId: string): Promise<VerifyResponse> {
+async function verifiedBefore(ctx: Pick<Ctx, 'db' | 'tenant'>, paymentId: string): Promise<VerifyResponse> {
   const { payer } = await getKnownPayment(ctx.db, ctx.tenant, paymentId)
   return { isValid: true, payer: payer ?? undefined }
 }
@@ -177,7 +177,7 @@ async function discoverResources(ctx: Ctx, query: DiscoveryQuery): Promise<z.inp
  * them.
  */
 async function publicRoutesFor(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'publicRoutes' | 'tenant'>,
   query: DiscoveryQuery,
   page: { readonly limit: number; readonly offset: number; readonly countedMax: number },
 ) {

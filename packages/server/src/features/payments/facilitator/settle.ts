@@ -84,7 +84,7 @@ async function findOrAdmit(ctx: Ctx, body: FacilitatorBody, reading: ParsedReque
  * Refuses a payment that does not belong to this request: a payment of another organisation or entry point, other
  * signed parts under the same nonce, or requirements with another scheme, a higher amount or another account than were verified.
  */
-function refuseOtherUse(ctx: Ctx, body: FacilitatorBody, claim: Claim, payment: KnownPayment): void {
+function refuseOtherUse(ctx: Pick<Ctx, 'tenant'>, body: FacilitatorBody, claim: Claim, payment: KnownPayment): void {
   const { organisationId, environment } = ctx.tenant
   const isOwn = payment.organisationId === organisationId && payment.environment === environment
   if (!isOwn || payment.entryPoint === 'verify' || payment.paymentFingerprint !== claim.fingerprint)
@@ -144,7 +144,7 @@ async function outcomeOf(ctx: Ctx, paymentId: PaymentId): Promise<Outcome> {
 }
 
 /** Returns the amount that was taken, only where it may be less than what was signed. */
-async function amountTaken(ctx: Ctx, payment: KnownPayment): Promise<Pick<Reported, 'amount'>> {
+async function amountTaken(ctx: Pick<Ctx, 'db' | 'tenant'>, payment: KnownPayment): Promise<Pick<Reported, 'amount'>> {
   if (payment.scheme !== 'upto') return {}
   const { rawAmount } = await getKnownPayment(ctx.db, ctx.tenant, payment.id)
   return { amount: rawAmount.toString() }

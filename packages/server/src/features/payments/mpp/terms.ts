@@ -45,7 +45,7 @@ function chargeableTokens(ctx: Ctx, wallet: ReceivingWallet): readonly TokenInfo
   return wallet.supportedTokens.flatMap((symbol) => tokenBySymbol(wallet.network, symbol) ?? [])
 }
 
-function proofTerms(ctx: Ctx, wallet: ReceivingWallet, price: string): MppTerms {
+function proofTerms(ctx: Pick<Ctx, 'tenant'>, wallet: ReceivingWallet, price: string): MppTerms {
   const network = resolveNetwork('tempo', ctx.tenant.environment)
   const token = network?.tokens[0]
   if (network === undefined || token === undefined) throw fail('chain-not-supported')

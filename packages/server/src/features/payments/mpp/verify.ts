@@ -187,13 +187,13 @@ function isKnownMethod({ method, intent }: MppChallenge): boolean {
  * Whether the service made this challenge. Texts are compared, not the bytes that they encode: the last character of an id has
  * two unused bits, so a payer could otherwise present one challenge under four ids.
  */
-async function isGenuine(ctx: Ctx, challenge: MppChallenge): Promise<boolean> {
+async function isGenuine(ctx: Pick<Ctx, 'mppSecrets' | 'tenant'>, challenge: MppChallenge): Promise<boolean> {
   const { all } = await ctx.mppSecrets.macs(ctx.tenant)
   const binding = challengeBinding(challenge)
   return all.some((mac) => equalInConstantTime(mac(binding), challenge.id))
 }
 
-function isExpired(ctx: Ctx, { expires }: MppChallenge): boolean {
+function isExpired(ctx: Pick<Ctx, 'clock'>, { expires }: MppChallenge): boolean {
   return expires === undefined || instantOf(expires) <= ctx.clock.now()
 }
 
@@ -247,7 +247,7 @@ function proverOf(ctx: Ctx, { payload, source, challenge, network }: MppPurchase
 }
 
 function refuseUnlessSigned(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'signatures'>,
   subject: { readonly account: Address; readonly challenge: MppChallenge; readonly chainId: number },
   signature: string,
 ): void {

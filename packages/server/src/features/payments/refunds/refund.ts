@@ -98,7 +98,7 @@ async function refundable(ctx: Ctx, paymentId: PaymentId): Promise<RefundableRow
   return row
 }
 
-async function judge(ctx: Ctx, tx: Tx, paymentId: PaymentId) {
+async function judge(ctx: Pick<Ctx, 'tenant'>, tx: Tx, paymentId: PaymentId) {
   const row = await lockRefundable(tx, ctx.tenant, paymentId)
   if (row === undefined) return refusePayment(tx, ctx.tenant, paymentId, fail('payment-not-found'))
   return { row, verdict: refundVerdict(row) }
@@ -150,7 +150,10 @@ async function transferOf(ctx: Ctx, payment: RefundableRow, request: RefundReque
   }
 }
 
-async function sourceOf(ctx: Ctx, walletId: string | null): Promise<SourceWallet | undefined> {
+async function sourceOf(
+  ctx: Pick<Ctx, 'db' | 'findSource' | 'tenant'>,
+  walletId: string | null,
+): Promise<SourceWallet | undefined> {
   return walletId === null ? undefined : ctx.findSource(ctx.db, ctx.tenant, walletId)
 }
 

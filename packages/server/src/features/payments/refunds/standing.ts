@@ -23,7 +23,7 @@ type Standing = 'paid' | 'undone' | 'undecided'
  * Refuses a payment whose block a reorganization can still undo, or has undone. The refund leaves another wallet, so it would be paid even if
  * the payer had spent the money elsewhere in the next branch. The payee cannot spend what the payment brought before that either.
  */
-export async function refuseUndoable(ctx: Ctx, payment: RefundableRow): Promise<void> {
+export async function refuseUndoable(ctx: Pick<Ctx, 'chains' | 'clock' | 'db'>, payment: RefundableRow): Promise<void> {
   const { network: name, txHash, settledAt } = payment
   const network = ctx.chains.configured.find((one) => one.name === name)
   if (network === undefined || isFinalAtDepth(network) || txHash === null || settledAt === null) return

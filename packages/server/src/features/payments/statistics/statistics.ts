@@ -56,7 +56,7 @@ async function paymentStatistics(ctx: Ctx, query: StatisticsQuery): Promise<Stat
 }
 
 /** The range with whole quarters of an hour, which rollups cover; by the minute, as it was given, with its newest payments. */
-async function rangeOf(ctx: Ctx, { from, to, interval }: StatisticsQuery) {
+async function rangeOf(ctx: Pick<Ctx, 'db' | 'tenant'>, { from, to, interval }: StatisticsQuery) {
   if (interval === 'minute') {
     const cut = await findCut(ctx.db, ctx.tenant, { from, to, grain: 'none' }, paymentsMax)
     // The payment at the cut is itself not counted.

@@ -84,7 +84,7 @@ function replyOf(status: number, body: unknown, seen: Responded | undefined): Re
 }
 
 function send(
-  { sellerFetch, tenant }: Ctx,
+  { sellerFetch, tenant }: Pick<Ctx, 'sellerFetch' | 'tenant'>,
   { url, method = 'GET', headers = {}, body, bodyEncoding = 'text' }: UrlPayment,
   credential?: { readonly header: string; readonly value: string },
 ): Promise<SendOutcome> {

@@ -70,7 +70,7 @@ export function offersWithin(
 }
 
 /** The chains that may be paid on, by network: of the key's environment, with tokens that pay by signature. */
-function networksFor(ctx: Ctx, request: ChallengePayment): ReadonlyMap<string, Chain> {
+function networksFor(ctx: Pick<Ctx, 'tenant'>, request: ChallengePayment): ReadonlyMap<string, Chain> {
   return new Map(
     (request.chains ?? chains).flatMap((chain): [string, Chain][] => {
       const network = resolveNetwork(chain, ctx.tenant.environment)
@@ -79,7 +79,7 @@ function networksFor(ctx: Ctx, request: ChallengePayment): ReadonlyMap<string, C
   )
 }
 
-function rulesOf(ctx: Ctx, named: ReadonlyMap<string, Chain>): OfferRules {
+function rulesOf(ctx: Pick<Ctx, 'chains' | 'clock'>, named: ReadonlyMap<string, Chain>): OfferRules {
   return {
     nowMs: ctx.clock.now().getTime(),
     isAllowed: ({ name }) => named.has(name),

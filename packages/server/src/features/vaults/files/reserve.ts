@@ -108,7 +108,7 @@ async function reserveBytes(
 }
 
 /** Runs in the tenant's turn, because the work locks its counter. */
-function inTenantTurn<T>(ctx: Ctx, work: (tx: Tx) => Promise<T>): Promise<T> {
+function inTenantTurn<T>(ctx: Pick<Ctx, 'db' | 'tenant' | 'withSemaphores'>, work: (tx: Tx) => Promise<T>): Promise<T> {
   return ctx.withSemaphores(tenantSemaphores(ctx.tenant), () => ctx.db.tx(work))
 }
 

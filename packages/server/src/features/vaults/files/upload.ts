@@ -69,7 +69,7 @@ function refuseIfFull(ctx: Ctx, plan: Plan, vault: VaultRow): void {
   refuseFullStream(vault)
 }
 
-function tooLarge(ctx: Ctx, plan: Plan): Problem {
+function tooLarge(ctx: Pick<Ctx, 'upgradeUrl'>, plan: Plan): Problem {
   return fail('file-too-large', { limit: plan.fileBytes, upgradeUrl: ctx.upgradeUrl })
 }
 

@@ -48,7 +48,7 @@ export async function streamGuest(deps: Deps, request: GuestRequest): Promise<Ca
   return guestOf(deps, row)
 }
 
-function guestOf(deps: Deps, { id, organisationId, environment, shareOwner }: TokenRow): Caller {
+function guestOf(deps: Pick<Deps, 'environments'>, { id, organisationId, environment, shareOwner }: TokenRow): Caller {
   if (!deps.environments.includes(environment)) throw unauthorized('wrong environment for this deployment')
   return { tenant: { organisationId, environment }, actor: { kind: 'guest', guestId: id }, shareOwner }
 }

@@ -54,7 +54,7 @@ export function isRecorded({ kind }: Pick<NewVaultToken, 'kind'>): boolean {
 }
 
 /** Refuses one more token than a vault may have at a time. The vault's row must be locked. */
-async function refuseTooMany(ctx: Ctx, tx: Tx, vaultId: VaultId): Promise<void> {
+async function refuseTooMany(ctx: Pick<Ctx, 'clock' | 'vaultTokensMax'>, tx: Tx, vaultId: VaultId): Promise<void> {
   const [max, now] = [ctx.vaultTokensMax, ctx.clock.now()]
   const { count, firstEnd } = await countTokens(tx, { vaultId, now, max })
   if (count < max) return
@@ -65,7 +65,7 @@ async function refuseTooMany(ctx: Ctx, tx: Tx, vaultId: VaultId): Promise<void> 
 }
 
 export async function pageOfTokens(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
   vaultId: VaultId,
   query: z.output<typeof PageQuery>,
 ): Promise<Page<ListedToken>> {

@@ -67,7 +67,7 @@ interface CoinAmount {
 }
 
 /** The holder's present amounts: the native coin first, if the network has one, then the wallet's tokens in the wallet's order. */
-async function amountsOf(ctx: Ctx, holder: Holder): Promise<CoinAmount[]> {
+async function amountsOf(ctx: Pick<Ctx, 'readHolding'>, holder: Holder): Promise<CoinAmount[]> {
   const network = requireNetwork(holder.network)
   const { native, tokens } = await ctx.readHolding(network, holder.address)
   return coinsOf(holder, network).flatMap((coin) => {

@@ -111,7 +111,7 @@ export async function getChildAddress(ctx: Ctx, params: z.output<typeof ChildAdd
 }
 
 export async function requireChildAddress(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
   params: z.output<typeof ChildAddressParams>,
 ): Promise<ChildAddressRow> {
   const child = await findChildAddress(ctx.db, ctx.tenant, params)
@@ -121,7 +121,7 @@ export async function requireChildAddress(
 
 /** Changes the name and the metadata of a child. */
 export function changeChildAddress(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'audit' | 'db' | 'tenant'>,
   params: z.output<typeof ChildAddressParams>,
   change: WalletChange,
 ): Promise<ChildAddress> {
@@ -230,7 +230,7 @@ export function childrenResourceKey(response: unknown, params: unknown): string 
 }
 
 /** Returns the children in the order of their indices. */
-export async function childrenAt(ctx: Ctx, place: string): Promise<ChildAddress[]> {
+export async function childrenAt(ctx: Pick<Ctx, 'db' | 'tenant'>, place: string): Promise<ChildAddress[]> {
   const [walletId, first, last] = place.split('/')
   const { id } = MasterWalletParams.parse({ id: walletId })
   const children = await listChildrenBetween(ctx.db, ctx.tenant, id, { first: Number(first), last: Number(last) })

@@ -65,7 +65,7 @@ async function store(ctx: Ctx, network: Network, bookings: readonly Booking[]): 
 }
 
 /** Response to a repeat with the same Idempotency-Key: the current rows of the transaction. */
-export async function rescanned(ctx: Ctx, resourceId: string): Promise<RescanResult> {
+export async function rescanned(ctx: Pick<Ctx, 'db' | 'tenant'>, resourceId: string): Promise<RescanResult> {
   const [name = '', txHash = ''] = resourceId.split('/')
   const network = networkByName(name)
   if (network === undefined) throw new Error(`no network is called ${name}`)
@@ -75,7 +75,7 @@ export async function rescanned(ctx: Ctx, resourceId: string): Promise<RescanRes
 
 /** The transaction's receipt and its block. A block that differs from the watcher's is refused, since one of two nodes is wrong. */
 async function readTransaction(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'chains' | 'db'>,
   network: Network,
   txHash: RescanRequest['txHash'],
 ): Promise<{ readonly receipt: TransferReceipt; readonly header: BlockHeader }> {

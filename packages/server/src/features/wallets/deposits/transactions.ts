@@ -8,7 +8,7 @@ import { listTransactions, type TransactionRow } from './transaction-store.ts'
 
 /** A page of the transactions of a wallet, newest first. The caller must have checked that the wallet belongs to the tenant. */
 export async function pageOfTransactions(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
   walletId: string,
   query: TransactionQuery,
 ): Promise<Page<WalletTransaction>> {

@@ -158,7 +158,7 @@ async function followOnce({ deps, pollMsMax }: Watcher, network: Network, leadin
 
 /** Shows how often in a row a network could not be read, and since when; undefined if it was read, or another process reads it. */
 function showFailures(
-  { metrics }: Deps,
+  { metrics }: Pick<Deps, 'metrics'>,
   { name: network }: Network,
   failing: Pick<Leading, 'failures' | 'succeededAt'> | undefined,
 ): void {

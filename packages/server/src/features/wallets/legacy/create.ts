@@ -63,7 +63,7 @@ async function insertLegacy(ctx: Ctx, tx: Tx, { coin, chain, network }: CoinToke
 }
 
 /** Watches on the network of every coin, since payments in any of them may arrive at the address. */
-function watchesOf(ctx: Ctx, { id: walletId, address }: Pick<LegacyWalletRow, 'id' | 'address'>) {
+function watchesOf(ctx: Pick<Ctx, 'tenant'>, { id: walletId, address }: Pick<LegacyWalletRow, 'id' | 'address'>) {
   const byNetwork = Map.groupBy(coinsOf(ctx.tenant.environment), ({ network }) => network.name)
   return [...byNetwork].map(([network, [first, ...others]]) => {
     if (first === undefined) throw new Error('a network of no coin')
@@ -86,7 +86,7 @@ export async function requireLegacyWallet(ctx: Pick<Ctx, 'db' | 'tenant'>): Prom
   return wallet
 }
 
-function shownLegacyWallet(ctx: Ctx, wallet: LegacyWalletRow, coin: LegacyCoin): LegacyWallet {
+function shownLegacyWallet(ctx: Pick<Ctx, 'tenant'>, wallet: LegacyWalletRow, coin: LegacyCoin): LegacyWallet {
   const { id, address, createdAt } = wallet
   return { id, address, coin, chain: placeOf(coin, ctx.tenant.environment).chain, createdAt }
 }
@@ -104,7 +104,11 @@ export async function balanceOfLegacy(ctx: Ctx, { coin }: LegacyBalanceQuery): P
   return { id, address, balances: await Promise.all(places.map((place) => balanceAt(ctx, address, place))) }
 }
 
-async function balanceAt(ctx: Ctx, address: LegacyWalletRow['address'], { coin, chain, network, token }: CoinToken) {
+async function balanceAt(
+  ctx: Pick<Ctx, 'readHolding'>,
+  address: LegacyWalletRow['address'],
+  { coin, chain, network, token }: CoinToken,
+) {
   const { tokens } = await ctx.readHolding(network, address)
   const raw = tokens[network.tokens.indexOf(token)]
   if (raw === undefined) throw new Error('a chain returned fewer tokens than were requested')

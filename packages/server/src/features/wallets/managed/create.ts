@@ -61,7 +61,11 @@ export async function onNextAccount<T>(ctx: Ctx, work: AccountWork<T>): Promise<
 /** Thrown to roll back if another request took the account. */
 class AccountTaken extends Error {}
 
-async function takeIfNext<T>(ctx: Ctx, work: AccountWork<T>, derived: Derived): Promise<T | undefined> {
+async function takeIfNext<T>(
+  ctx: Pick<Ctx, 'db' | 'tenant' | 'witness'>,
+  work: AccountWork<T>,
+  derived: Derived,
+): Promise<T | undefined> {
   try {
     return await ctx.db.tx(async (tx) => {
       await work.before?.(tx)

@@ -21,7 +21,10 @@ export async function requireMasterWallet(
   return wallet
 }
 
-export async function pageOfMasterWallets(ctx: Ctx, query: MasterWalletListQuery): Promise<Page<MasterWallet>> {
+export async function pageOfMasterWallets(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  query: MasterWalletListQuery,
+): Promise<Page<MasterWallet>> {
   const { limit, cursor } = query
   const rows = await listMasterWallets(ctx.db, ctx.tenant, query, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.id)

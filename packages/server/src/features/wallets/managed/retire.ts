@@ -56,7 +56,7 @@ export function restoreMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise
 }
 
 /** Whether the addresses of the tenant receive money on a network. */
-function isOf({ tenant }: Ctx): (network: Network) => boolean {
+function isOf({ tenant }: Pick<Ctx, 'tenant'>): (network: Network) => boolean {
   return ({ isTestnet }) => isTestnet === (tenant.environment === 'test')
 }
 
@@ -141,7 +141,7 @@ async function refuseHoldings(
 
 /** The frozen amount of each holding, as booked up to a block. */
 async function frozenOf(
-  { db, deposits, tenant }: Ctx,
+  { db, deposits, tenant }: Pick<Ctx, 'db' | 'deposits' | 'tenant'>,
   network: Network,
   holdings: readonly Holding[],
   upTo: bigint,

@@ -23,7 +23,7 @@ export async function keepRefusal(ctx: Ctx, error: unknown): Promise<void> {
     if (isProblem(error, code)) await ctx.db.tx((tx) => auditRefusal(ctx, tx, action, error))
 }
 
-function auditRefusal(ctx: Ctx, tx: Tx, action: string, { members }: Problem): Promise<void> {
+function auditRefusal(ctx: Pick<Ctx, 'audit'>, tx: Tx, action: string, { members }: Problem): Promise<void> {
   const { masterWalletId, ...details } = members
   return ctx.audit(tx, { action, target: String(masterWalletId), details })
 }

@@ -61,7 +61,10 @@ export const policyRoutes: readonly Operation<Deps>[] = [
 ]
 
 /** Returns the policy, also of the legacy wallet. */
-async function getPolicy(ctx: Ctx, walletId: MasterWalletId): Promise<WalletPolicy> {
+async function getPolicy(
+  ctx: Pick<Ctx, 'db' | 'findSource' | 'tenant'>,
+  walletId: MasterWalletId,
+): Promise<WalletPolicy> {
   if ((await ctx.findSource(ctx.db, ctx.tenant, walletId)) === undefined) throw fail('wallet-not-found')
   return shown(walletId, await findPolicy(ctx.db, ctx.tenant, walletId))
 }

@@ -12,7 +12,11 @@ export interface Flag {
 }
 
 /** Publishes the event that a wallet or a deposit was flagged, or that its flag was removed. */
-export async function publishFlag(ctx: Ctx, tx: Tx, { isFlagged, reason, ...subject }: Flag): Promise<void> {
+export async function publishFlag(
+  ctx: Pick<Ctx, 'clock' | 'publish'>,
+  tx: Tx,
+  { isFlagged, reason, ...subject }: Flag,
+): Promise<void> {
   const at = ctx.clock.now().toISOString()
   if (isFlagged) await ctx.publish(tx, 'wallet.flagged', { ...subject, reason, flaggedAt: at })
   else await ctx.publish(tx, 'wallet.cleared', { ...subject, clearedAt: at })

@@ -12,7 +12,7 @@ const rowsMax = 1_000
 const placesMax = 100
 
 /** Returns the money that screening keeps from leaving the caller's managed wallets. */
-async function summariseHolds(ctx: Ctx): Promise<HoldSummary> {
+async function summariseHolds(ctx: Pick<Ctx, 'db' | 'tenant'>): Promise<HoldSummary> {
   const places = await listHolds(ctx.db, ctx.tenant, { rowsMax, placesMax })
   const [first] = places
   const amounts = places.flatMap((place) => heldAmount(place) ?? [])

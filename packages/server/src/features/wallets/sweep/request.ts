@@ -138,7 +138,7 @@ function sweepOf(ctx: Ctx, { wallet, token, trigger }: SweepTerms, { isPartial }
 }
 
 /** The authorization of each child, with a random nonce: nobody can guess one and use it first. On Tempo none is signed. */
-function transfersOf(ctx: Ctx, funded: readonly Funded[]): NewTransfer[] {
+function transfersOf(ctx: Pick<Ctx, 'random'>, funded: readonly Funded[]): NewTransfer[] {
   return funded.map(({ id, address, rawAmount, frozenRawAmount }) => ({
     childAddressId: id,
     from: address,
@@ -173,7 +173,12 @@ async function reserveGas(
   if (fitting < gas.wanted) throw failGas('settlement-budget-exceeded')
 }
 
-async function noteScan(ctx: Ctx, tx: Tx, { wallet, token }: SweepTerms, { scannedTo }: Candidates): Promise<void> {
+async function noteScan(
+  ctx: Pick<Ctx, 'tenant'>,
+  tx: Tx,
+  { wallet, token }: SweepTerms,
+  { scannedTo }: Candidates,
+): Promise<void> {
   if (scannedTo === undefined) return
   await markScannedTo(tx, ctx.tenant, { walletId: wallet.id, token: token.symbol, scannedTo })
 }
@@ -211,7 +216,7 @@ export async function collectCandidates(ctx: Ctx, terms: SweepTerms, most = swee
 }
 
 async function requireNamed(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
   { wallet }: SweepTerms,
   ids: readonly ChildAddressId[],
 ): Promise<readonly CandidateRow[]> {
@@ -248,7 +253,11 @@ async function scan(
 }
 
 /** Those children that can send enough, as of a block whose deposits are booked. */
-async function fundedOf(ctx: Ctx, { network, token, rawAmountMin }: SweepTerms, children: readonly CandidateRow[]) {
+async function fundedOf(
+  ctx: Pick<Ctx, 'readFunds' | 'tenant'>,
+  { network, token, rawAmountMin }: SweepTerms,
+  children: readonly CandidateRow[],
+) {
   if (children.length === 0) return []
   const places = children.map(({ id, address }) => placeOf(ctx.tenant, { network, token }, { id, address }))
   const { snapshot, spendable } = await ctx.readFunds(network, places)

@@ -21,7 +21,7 @@ import {
   type SweepSummaryRow,
 } from './store.ts'
 
-export async function getSweep(ctx: Ctx, params: z.output<typeof SweepParams>): Promise<Sweep> {
+export async function getSweep(ctx: Pick<Ctx, 'db' | 'tenant'>, params: z.output<typeof SweepParams>): Promise<Sweep> {
   const sweep = await findSweep(ctx.db, ctx.tenant, params)
   if (sweep === undefined) throw fail('sweep-not-found')
   const children = await listSweepChildren(ctx.db, ctx.tenant, sweep.id)

@@ -108,14 +108,21 @@ export function fittingOf<T extends Pick<PlannedRow, 'shareOwner'>>(
 }
 
 /** A transfer that fails does not delay later ones; until it expires it is retried, after those that were tried longer ago. */
-async function safely(ctx: System, { sweepId, childAddressId }: TransferRow, step: Promise<void>): Promise<void> {
+async function safely(
+  ctx: Pick<System, 'log'>,
+  { sweepId, childAddressId }: TransferRow,
+  step: Promise<void>,
+): Promise<void> {
   await step.catch((error: unknown) =>
     ctx.log.warn({ err: error, sweepId, childAddressId }, 'a transfer of a sweep could not continue; retrying'),
   )
 }
 
 /** The token in which the sponsor pays fees, and the number of children that its balance covers. */
-async function feeToPay(ctx: System, network: Network): Promise<{ token: Address; affordable: bigint }> {
+async function feeToPay(
+  ctx: Pick<System, 'chains' | 'settlerAddress'>,
+  network: Network,
+): Promise<{ token: Address; affordable: bigint }> {
   const token = (tokenBySymbol(network, 'pathUSD') ?? network.tokens[0])?.address
   if (token === undefined) throw new Error(`${network.name} has no token to pay a fee in`)
   const chain = ctx.chains.on(network)
@@ -159,7 +166,11 @@ function sponsoredBy(feeToken: Address) {
 }
 
 /** Why the latest block would not move the money; the sponsor would pay for a refused transfer. */
-async function refusalNow(ctx: System, network: Network, transfer: TransferRow): Promise<string | undefined> {
+async function refusalNow(
+  ctx: Pick<System, 'chains'>,
+  network: Network,
+  transfer: TransferRow,
+): Promise<string | undefined> {
   const { asset: token, fromAddress: account, rawAmount } = transfer
   const chain = ctx.chains.on(network)
   const [locked = 0n] = await chain.balances([{ token, account }])

@@ -47,7 +47,7 @@ function outcomeOf(status: Sent['status']): string {
   return status === 'succeeded' ? 'done' : status === 'dead' ? 'dead' : 'failed'
 }
 
-function keep({ db, clock }: Deps, outcomes: readonly Sent[]): Promise<void> {
+function keep({ db, clock }: Pick<Deps, 'clock' | 'db'>, outcomes: readonly Sent[]): Promise<void> {
   return storeOutcomes(db, {
     ...healthOf(outcomes),
     attempts: outcomes.flatMap(({ attempts }) => attempts),
@@ -68,7 +68,10 @@ type Reason = 'gone' | 'failing'
  * Returns for each delivery the reason to turn its endpoint off, if there is one: a 410, or a dead delivery of an endpoint that has accepted nothing
  * for five days. The outcomes are already stored, so if a process dies before it does so, the next dead delivery turns the endpoint off.
  */
-async function reasonsOf(deps: Deps, outcomes: readonly Sent[]): Promise<readonly (Reason | undefined)[]> {
+async function reasonsOf(
+  deps: Pick<Deps, 'clock' | 'db'>,
+  outcomes: readonly Sent[],
+): Promise<readonly (Reason | undefined)[]> {
   const dying = outcomes.filter(({ status }) => status === 'dead').map(({ endpoint }) => endpoint.id)
   if (dying.length === 0) return outcomes.map(() => undefined)
   const before = instantOf(deps.clock.now().getTime() - failingMsMax)

@@ -26,6 +26,6 @@ async function make(tx: Tx, ctx: Ctx, apiKeyId: ApiKeyId | AccountId): Promise<U
   return kept
 }
 
-function placeOf({ tenant }: Ctx, apiKeyId: ApiKeyId | AccountId): string {
+function placeOf({ tenant }: Pick<Ctx, 'tenant'>, apiKeyId: ApiKeyId | AccountId): string {
   return `listener-secret|${tenant.organisationId}|${apiKeyId}`
 }

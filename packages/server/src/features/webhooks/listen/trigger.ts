@@ -89,14 +89,14 @@ export function resendEvent(ctx: Ctx, eventId: EventId, { webhookId }: ResendReq
 }
 
 /** Locks the queues of the subscribed webhooks and returns those that are still active and not deleted. */
-async function lockSubscribed(tx: Tx, ctx: Ctx, type: string): Promise<readonly WebhookId[]> {
+async function lockSubscribed(tx: Tx, ctx: Pick<Ctx, 'tenant'>, type: string): Promise<readonly WebhookId[]> {
   const subscribed = await listSubscribed(tx, ctx.tenant, type)
   await lockQueues(tx, subscribed)
   const still = new Set(await listSubscribed(tx, ctx.tenant, type))
   return subscribed.filter((webhookId) => still.has(webhookId))
 }
 
-async function holdActive(tx: Tx, ctx: Ctx, webhookId: WebhookId): Promise<void> {
+async function holdActive(tx: Tx, ctx: Pick<Ctx, 'tenant'>, webhookId: WebhookId): Promise<void> {
   const webhook = await lockWebhook(tx, ctx.tenant, webhookId)
   if (webhook === undefined) throw fail('webhook-not-found')
   if (!webhook.isActive) throw failWebhook('webhook-disabled')

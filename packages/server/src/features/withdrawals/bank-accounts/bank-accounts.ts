@@ -45,13 +45,16 @@ export async function createBankAccount(ctx: Ctx, request: NewBankAccount): Prom
   return account
 }
 
-export async function getBankAccount(ctx: Ctx, accountId: BankAccountId): Promise<BankAccount> {
+export async function getBankAccount(ctx: Pick<Ctx, 'db' | 'tenant'>, accountId: BankAccountId): Promise<BankAccount> {
   const account = await findBankAccount(ctx.db, ctx.tenant, accountId)
   if (account === undefined) throw fail('bank-account-not-found')
   return account
 }
 
-export async function pageOfBankAccounts(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<BankAccount>> {
+export async function pageOfBankAccounts(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  query: z.output<typeof PageQuery>,
+): Promise<Page<BankAccount>> {
   const rows = await listBankAccounts(ctx.db, ctx.tenant, { limit: query.limit, after: openCursor(query.cursor) })
   return pageOf(rows, query.limit, (row) => row.id)
 }

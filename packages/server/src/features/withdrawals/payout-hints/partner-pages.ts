@@ -29,7 +29,11 @@ interface Sender {
   readonly messages: PartnerMessages
 }
 
-async function receive({ db, clock, log }: Deps, { name: partner, messages }: Sender, message: PageRequest) {
+async function receive(
+  { db, clock, log }: Pick<Deps, 'clock' | 'db' | 'log'>,
+  { name: partner, messages }: Sender,
+  message: PageRequest,
+) {
   const now = clock.now()
   const read = messages.read(message, now)
   if (!read.ok) {

@@ -33,7 +33,10 @@ export async function begin(ctx: Ctx, row: WithdrawalRow): Promise<void> {
  * Returns the partner with which the withdrawal began. Throws `partner-unavailable`, which is retried, if the partner is no longer configured,
  * because it may have the tokens.
  */
-export function partnerOf(ctx: Ctx, { partner: name }: Pick<WithdrawalRow, 'partner'>): OffRamp {
+export function partnerOf(
+  ctx: Pick<Ctx, 'offRamps' | 'tenant'>,
+  { partner: name }: Pick<WithdrawalRow, 'partner'>,
+): OffRamp {
   const partner = ctx.offRamps[ctx.tenant.environment]
   if (partner?.name !== name) throw failPartner('partner-unavailable')
   return partner
@@ -75,7 +78,7 @@ async function createPayout(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Pro
 }
 
 /** Returns the fields by which the payout of a withdrawal is recognized. */
-export async function requestedPayout(ctx: Ctx, row: WithdrawalRow): Promise<RequestedPayout> {
+export async function requestedPayout(ctx: Pick<Ctx, 'db' | 'tenant'>, row: WithdrawalRow): Promise<RequestedPayout> {
   const network = networkByName(row.network)
   const token = network === undefined ? undefined : tokenBySymbol(network, row.token)
   if (network === undefined || token === undefined)

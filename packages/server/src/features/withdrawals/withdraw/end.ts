@@ -64,7 +64,11 @@ export async function refunded(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<vo
   await publishUpdated(ctx, tx, { ...row, refund: 'done' })
 }
 
-async function publishUpdated(ctx: Ctx, tx: Tx, { id, walletId, status, refund }: WithdrawalRow): Promise<void> {
+async function publishUpdated(
+  ctx: Pick<Ctx, 'clock' | 'publish'>,
+  tx: Tx,
+  { id, walletId, status, refund }: WithdrawalRow,
+): Promise<void> {
   const updatedAt = ctx.clock.now().toISOString()
   await ctx.publish(tx, 'withdrawal.updated', { withdrawalId: id, walletId, status, refund, updatedAt })
 }

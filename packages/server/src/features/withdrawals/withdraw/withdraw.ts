@@ -201,7 +201,7 @@ export async function getWithdrawal(ctx: Ctx, withdrawalId: WithdrawalId): Promi
   return shownOne(ctx, await requireWithdrawal(ctx, withdrawalId))
 }
 
-async function requireWithdrawal(ctx: Ctx, withdrawalId: WithdrawalId): Promise<WithdrawalRow> {
+async function requireWithdrawal(ctx: Pick<Ctx, 'db' | 'tenant'>, withdrawalId: WithdrawalId): Promise<WithdrawalRow> {
   const row = await findWithdrawal(ctx.db, ctx.tenant, withdrawalId)
   if (row === undefined) throw fail('withdrawal-not-found')
   return row

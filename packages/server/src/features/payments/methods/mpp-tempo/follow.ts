@@ -68,7 +68,7 @@ async function followRows(ctx: System, network: Network, rows: readonly SentRow[
 }
 
 /** Frees what refused transactions keep, each by itself. */
-async function freeRefused(ctx: System, refused: readonly SentRow[]): Promise<void> {
+async function freeRefused(ctx: Pick<System, 'db' | 'log'>, refused: readonly SentRow[]): Promise<void> {
   for (const { id, failureReason } of refused) {
     try {
       await ctx.db.tx((tx) => recordUncounted(tx, [{ id, reason: failureReason }]))

@@ -71,7 +71,7 @@ async function readReceipt(
  * Returns a long receipt, which costs each node megabytes, only if a majority of the nodes has a transfer of the transaction that pays for the challenge. Refuses
  * the credential if it has none.
  */
-async function longReceipt(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
+async function longReceipt(ctx: Pick<Ctx, 'chains'>, purchase: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
   const { network, owed } = purchase
   const chain = ctx.chains.on(network)
   const { token, payer, recipient } = owed
@@ -94,7 +94,11 @@ export interface BoundTransfer {
  * Returns the transfers of the challenge's token that pay for the challenge and have bought nothing yet. If there is none, it refuses
  * with the fault of the closest transfer, or as a duplicate if the transaction has already paid.
  */
-async function paidIn({ db, log }: Ctx, purchase: TempoPurchase, receipt: Receipt): Promise<readonly BoundTransfer[]> {
+async function paidIn(
+  { db, log }: Pick<Ctx, 'db' | 'log'>,
+  purchase: TempoPurchase,
+  receipt: Receipt,
+): Promise<readonly BoundTransfer[]> {
   const transfers = transfersIn(purchase, receipt)
   const taken = await listTakenClaims(
     db,

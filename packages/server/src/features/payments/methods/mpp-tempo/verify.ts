@@ -66,7 +66,7 @@ async function verify(ctx: Ctx, purchase: MppPurchase): Promise<z.input<typeof V
 /** Gas whose cost in billionths of a US dollar is the price of one unit in attodollars. */
 const gasOfPrice = 1_000_000_000n
 
-function owedFor(ctx: Ctx, purchase: MppPurchase): Owed {
+function owedFor(ctx: Pick<Ctx, 'gasPrices'>, purchase: MppPurchase): Owed {
   const { challenge, network, token, wallet, rawAmount, feePayer } = purchase
   return {
     chainId: network.chainId,
@@ -112,7 +112,7 @@ async function payByTransaction(ctx: Ctx, purchase: TempoPurchase, raw: Hex): Pr
 }
 
 /** Refuses a payer whose sponsored transaction failed at the sponsor's expense: it can pay the fee of its next ones itself. */
-async function refuseSponsored(ctx: Ctx, network: Network, payer: Address): Promise<void> {
+async function refuseSponsored(ctx: Pick<Ctx, 'clock' | 'db'>, network: Network, payer: Address): Promise<void> {
   if (await hasFailed(ctx.db, { network: network.name, payer }, failuresSince(ctx.clock)))
     throw refusedMpp(
       'verification-failed',
@@ -120,14 +120,14 @@ async function refuseSponsored(ctx: Ctx, network: Network, payer: Address): Prom
     )
 }
 
-async function readTransaction(ctx: Ctx, raw: Hex): Promise<TempoTransaction> {
+async function readTransaction(ctx: Pick<Ctx, 'tempoTransactions'>, raw: Hex): Promise<TempoTransaction> {
   const decoded = await ctx.tempoTransactions.decode(raw)
   if (!decoded.ok) throw refusedMpp('invalid-payload', decoded.fault)
   return decoded.transaction
 }
 
 /** Returns 409 for a used credential even if it has other faults now, because those may follow from its first use. */
-async function refusedOrUsed(ctx: Ctx, purchase: TempoPurchase, refusal: () => Error): Promise<Error> {
+async function refusedOrUsed(ctx: Pick<Ctx, 'db'>, purchase: TempoPurchase, refusal: () => Error): Promise<Error> {
   return (await isUsed(ctx.db, purchase.challenge.id)) ? fail('duplicate-payment') : refusal()
 }
 
@@ -135,7 +135,11 @@ async function refusedOrUsed(ctx: Ctx, purchase: TempoPurchase, refusal: () => E
  * Returns the bytes for the chain. The sponsor's signature for the fee is only in these bytes, which go only to the
  * node.
  */
-async function completed(ctx: Ctx, purchase: TempoPurchase, transaction: TempoTransaction): Promise<SignedTransaction> {
+async function completed(
+  ctx: Pick<Ctx, 'feeSponsor'>,
+  purchase: TempoPurchase,
+  transaction: TempoTransaction,
+): Promise<SignedTransaction> {
   if (transaction.feePaidBy === 'sender') {
     if (transaction.hash === undefined) throw new Error('a final transaction has a hash')
     return { raw: transaction.raw, hash: transaction.hash }

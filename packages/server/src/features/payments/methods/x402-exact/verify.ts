@@ -87,7 +87,11 @@ function nameOf(ctx: Ctx, { payload: payment, verdict: { payer } }: CheckedCrede
  * Returns the verdict without a deployment if the account exists already. A missing account is deployed only by a factory that
  * the operator lists, since its code runs at the settler's cost.
  */
-export async function resolveDeployment(ctx: Ctx, network: Network, verdict: GoodVerdict): Promise<GoodVerdict> {
+export async function resolveDeployment(
+  ctx: Pick<Ctx, 'chains' | 'eip6492Factories'>,
+  network: Network,
+  verdict: GoodVerdict,
+): Promise<GoodVerdict> {
   if (verdict.deployment === undefined) return verdict
   if ((await ctx.chains.on(network).code(verdict.payer)) !== '0x')
     return { ...verdict, signatureKind: 'contract', deployment: undefined }
@@ -100,7 +104,7 @@ export async function resolveDeployment(ctx: Ctx, network: Network, verdict: Goo
  * funds, which recording compares with all of the payer's open payments.
  */
 export async function refuseByChain(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'chains' | 'db'>,
   network: Network,
   judged: CheckedCredential,
   payment: NewPayment,

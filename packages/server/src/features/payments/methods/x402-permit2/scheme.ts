@@ -47,7 +47,7 @@ async function permit2Kinds(ctx: Ctx, networks: readonly Network[]): Promise<rea
     }))
 }
 
-async function hasUptoProxy(ctx: Ctx, network: Network): Promise<boolean> {
+async function hasUptoProxy(ctx: Pick<Ctx, 'chainMemory' | 'chains'>, network: Network): Promise<boolean> {
   const known = ctx.chainMemory.uptoNetworks
   if (known.has(network.name)) return true
   try {
@@ -216,7 +216,7 @@ interface Permit2Question {
  * other faults now.
  */
 async function refusePermit2ByChain(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'chains' | 'db' | 'settlerAddress'>,
   { network, settlement: stored, isProven }: Permit2Question,
   payment: Pick<NewPayment, 'claimKey'>,
 ): Promise<Funds> {
