@@ -36,8 +36,8 @@ class FakePurser:
                     self.close_connection = True
                     self.connection.close()
                     return
-                status, answer, extra = doing
-                raw = answer if isinstance(answer, bytes) else b"" if answer is None else json.dumps(answer).encode()
+                status, response, extra = doing
+                raw = response if isinstance(response, bytes) else b"" if response is None else json.dumps(response).encode()
                 self.send_response(status)
                 for name, value in {"content-length": str(len(raw)), **extra}.items():
                     self.send_header(name, value)

@@ -25,10 +25,10 @@ class Quiet(WSGIRequestHandler):
 def fetch(url, **headers):
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=named), timeout=30) as answer:
-            return answer.status, answer.headers, answer.read()
-    except urllib.error.HTTPError as answer:
-        return answer.code, answer.headers, answer.read()
+        with urllib.request.urlopen(urllib.request.Request(url, headers=named), timeout=30) as response:
+            return response.status, response.headers, response.read()
+    except urllib.error.HTTPError as response:
+        return response.code, response.headers, response.read()
 
 
 def forecast(environ, start_response):
@@ -62,7 +62,7 @@ def sell_over_wsgi(purser, wallet_id):
 
 def sell_over_asgi(purser, wallet_id):
     stage = Asgi()
-    stage.runs, stage.error, stage.answer = [], None, (200, [], b"rain")
+    stage.runs, stage.error, stage.response = [], None, (200, [], b"rain")
     stage.shop = AsgiSeller(stage.app, purser, wallet_id, {"/paid": "0.02"})
     unpaid, paid = stage.buy(), stage.buy(payment_signature="stub_payment_accepted")
     return [unpaid.status, paid.status, paid.body.decode(), len(stage.runs)]

@@ -95,7 +95,7 @@ class Selling:
         self.fake = FakePurser()
         self.addCleanup(self.fake.stop)
         self.runs, self.faults = [], []
-        self.answer = (200, [("Content-Type", "text/plain"), ("Cache-Control", "public, max-age=5")], b"rain")
+        self.response = (200, [("Content-Type", "text/plain"), ("Cache-Control", "public, max-age=5")], b"rain")
         self.error = None
         self.shop = self.open(Route("0.01", description="Weather"))
 
@@ -170,7 +170,7 @@ class Selling:
         self.assertNothingServed(got, 409)
         self.assertEqual(got.json()["code"], "duplicate-payment")
 
-    def test_nothing_is_served_while_purser_gives_no_clear_answer(self):
+    def test_nothing_is_served_while_purser_gives_no_clear_response(self):
         silences = {
             "reset": "reset",
             "500": problem(500, "internal-error"),
@@ -201,7 +201,7 @@ class Selling:
         failure = json.loads(base64.b64decode(got.headers["payment-response"]))
         self.assertEqual((failure["success"], failure["errorReason"]), (False, "insufficient_funds"))
 
-    def test_an_unknown_settlement_withholds_the_answer_and_says_so(self):
+    def test_an_unknown_settlement_withholds_the_response_and_says_so(self):
         self.fake.script("/payments/settle", problem(503, "chain-unavailable"))
         got = self.buy(payment_signature=PAYMENT)
         self.assertEqual((got.status, got.json()["code"]), (503, "settlement-unavailable"))
@@ -222,7 +222,7 @@ class Selling:
 
     def test_what_is_not_a_success_is_not_charged(self):
         for status in (304, 302, 404, 500):
-            self.answer = (status, [("X-Own", "1")], b"")
+            self.response = (status, [("X-Own", "1")], b"")
             got = self.buy(payment_signature=PAYMENT)
             self.assertEqual((got.status, got.headers["x-own"]), (status, "1"))
             self.assertNotIn("payment-response", got.headers)
@@ -235,7 +235,7 @@ class Selling:
         return [call["body"] for call in self.fake.calls("/payments/pay_1/release")]
 
     def test_a_release_that_a_purser_does_not_have_or_refuses_is_no_fault_and_its_failure_is_one(self):
-        self.answer = (500, [], b"")
+        self.response = (500, [], b"")
         for status, code in ((404, "not-found"), (409, "payment-in-settlement"), (503, "database-unavailable")):
             self.assertEqual(self.faults, [])
             self.fake.script("/payments/pay_1/release", problem(status, code))
@@ -244,7 +244,7 @@ class Selling:
         self.assertEqual([(one.stage, one.error.code) for one in self.faults], [("release", "database-unavailable")])
 
     def test_a_forked_process_releases_with_threads_of_its_own(self):
-        self.answer = (500, [], b"")
+        self.response = (500, [], b"")
         self.buy(payment_signature=PAYMENT)
         self.released()
         with mock.patch("os.getpid", return_value=-1):
@@ -257,7 +257,7 @@ class Selling:
         self.assertEqual(self.fake.calls("/payments/settle"), [])
         self.assertEqual(len(self.released()), 1)
 
-    def test_an_answer_over_the_limit_is_neither_sent_nor_charged(self):
+    def test_a_response_over_the_limit_is_neither_sent_nor_charged(self):
         self.shop = self.open(Route("0.01", body_bytes_max=3))
         got = self.buy(payment_signature=PAYMENT)
         self.assertEqual((got.status, got.json()["code"]), (500, "response-too-large"))
@@ -293,7 +293,7 @@ class Selling:
                 self.assertEqual(routes.find(path).status, 400)
                 readings.assert_not_called()
 
-    def test_no_cache_keeps_a_sold_answer_by_a_header_for_caches_of_its_kind(self):
+    def test_no_cache_keeps_a_sold_response_by_a_header_for_caches_of_its_kind(self):
         names = ("CDN-Cache-Control", "Vercel-CDN-Cache-Control", "surrogate-control", "Edge-Control", "X-Accel-Expires")
         own = [(name, "max-age=600") for name in names] + [("Surrogate-Key", "a"), ("Cache-Control", "max-age=60")]
         sold = [(name, value) for name, value in sold_headers(own, []) if "Expose" not in name]
@@ -386,7 +386,7 @@ class Selling:
         self.wait()
         if self.error is not None:
             raise self.error
-        return self.answer
+        return self.response
 
 
 class Wsgi(Selling, unittest.TestCase):

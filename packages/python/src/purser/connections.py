@@ -66,11 +66,11 @@ class StandardConnections:
         parts = urlsplit(request.url)
         connection = _open((parts.scheme, parts.netloc), request.timeout)
         try:
-            answer = _begin(connection, request)
+            response = _begin(connection, request)
         except BaseException:
             connection.close()
             raise
-        return Streamed(answer.status, _lower(answer.getheaders()), _lines(connection, answer))
+        return Streamed(response.status, _lower(response.getheaders()), _lines(connection, response))
 
     def close(self) -> None:
         with self._lock:
@@ -83,8 +83,8 @@ class StandardConnections:
         self, connection: http.client.HTTPConnection, key: Tuple[str, str], request: HttpRequest
     ) -> Response:
         try:
-            answer = _begin(connection, request)
-            body = answer.read()
+            response = _begin(connection, request)
+            body = response.read()
         except http.client.RemoteDisconnected:
             connection.close()
             raise
@@ -94,11 +94,11 @@ class StandardConnections:
         except BaseException:
             connection.close()
             raise
-        if answer.will_close:
+        if response.will_close:
             connection.close()
         else:
             self._keep(key, connection)
-        return Response(answer.status, _lower(answer.getheaders()), body)
+        return Response(response.status, _lower(response.getheaders()), body)
 
     def _take(self, key: Tuple[str, str]) -> Optional[http.client.HTTPConnection]:
         with self._lock:
@@ -123,28 +123,28 @@ class HttpxConnections:
     def send(self, request: HttpRequest) -> Response:
         method, url, headers, body, timeout = request
         with self._guarded():
-            answer = self._client.request(
+            response = self._client.request(
                 method, url, headers=dict(headers), content=body, timeout=timeout, follow_redirects=False
             )
-        return Response(answer.status_code, _lower(answer.headers.items()), answer.content)
+        return Response(response.status_code, _lower(response.headers.items()), response.content)
 
     def stream(self, request: HttpRequest) -> Streamed:
         method, url, headers, body, timeout = request
         built = self._client.build_request(method, url, headers=dict(headers), content=body, timeout=timeout)
         with self._guarded():
-            answer = self._client.send(built, stream=True, follow_redirects=False)
-        return Streamed(answer.status_code, _lower(answer.headers.items()), self._lines(answer))
+            response = self._client.send(built, stream=True, follow_redirects=False)
+        return Streamed(response.status_code, _lower(response.headers.items()), self._lines(response))
 
     def close(self) -> None:
         self._client.close()
 
-    def _lines(self, answer: Any) -> Iterator[bytes]:
+    def _lines(self, response: Any) -> Iterator[bytes]:
         try:
             with self._guarded():
-                for line in answer.iter_lines():
+                for line in response.iter_lines():
                     yield line.rstrip("\r\n").encode()
         finally:
-            answer.close()
+            response.close()
 
     def _guarded(self) -> "_HttpxErrors":
         return _HttpxErrors()
@@ -180,14 +180,14 @@ def _begin(connection: http.client.HTTPConnection, request: HttpRequest) -> http
     return connection.getresponse()
 
 
-def _lines(connection: http.client.HTTPConnection, answer: http.client.HTTPResponse) -> Iterator[bytes]:
+def _lines(connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> Iterator[bytes]:
     try:
-        for line in answer:
+        for line in response:
             yield line.rstrip(b"\r\n")
     except http.client.HTTPException as error:
         raise OSError(f"the stream ended early: {type(error).__name__}") from error
     finally:
-        answer.close()
+        response.close()
         connection.close()
 
 

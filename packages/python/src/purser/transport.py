@@ -174,7 +174,7 @@ class Transport:
                 return streamed.lines
             body = b"\n".join(streamed.lines)
         except OSError as error:
-            raise _no_answer(error) from error
+            raise _no_response(error) from error
         raise _refusal(Response(streamed.status, streamed.headers, body))
 
     def _payload(self, method: str, body: Any, idempotency_key: Optional[str]) -> Any:
@@ -200,7 +200,7 @@ class Transport:
         try:
             response = self._connections.send(request)
         except OSError as error:
-            raise _no_answer(error) from error
+            raise _no_response(error) from error
         if 200 <= response.status < 300:
             return response
         raise _refusal(response)
@@ -292,7 +292,7 @@ def _text_of(value: Any) -> Optional[str]:
     return str(value)
 
 
-def _no_answer(error: OSError) -> ConnectionFailedError:
+def _no_response(error: OSError) -> ConnectionFailedError:
     code = "timeout" if isinstance(error, TimeoutError) or "timed out" in str(error) else "connection-failed"
     return ConnectionFailedError(f"Purser did not answer ({code}).", code=code)
 
@@ -301,7 +301,7 @@ def _json_of(response: Response) -> Any:
     try:
         return json.loads(response.body)
     except ValueError:
-        raise _unreadable(response, "The answer is not JSON, so it is not from Purser.") from None
+        raise _unreadable(response, "The response is not JSON, so it is not from Purser.") from None
 
 
 def _unreadable(response: Response, message: str) -> UnavailableError:
@@ -365,4 +365,4 @@ def _events_of(lines: Iterator[bytes]) -> Iterator[StreamEvent]:
             elif field == "data":
                 data.append(value)
     except OSError as error:
-        raise _no_answer(error) from error
+        raise _no_response(error) from error
