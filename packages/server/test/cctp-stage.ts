@@ -8,8 +8,7 @@ import {
   tokenBalance,
 } from '@purser/devnet'
 import { type Address, networkByName } from '@purser/protocol'
-import { encodeReceiveMessage } from '../src/partners/routing/cctp-calls.ts'
-import { cctpContracts } from '../src/partners/routing/cctp-contracts.ts'
+import { cctpContracts, encodeReceiveMessage } from '../src/partners/routing/cctp-calls.ts'
 import { anIris, type Burnt, type Iris } from './iris.ts'
 import { aLiveStage, type LiveStage, nodeOf, type TestNode } from './live-stage.ts'
 import type { PartnerResponse } from './partner-double.ts'

@@ -11,7 +11,7 @@ import {
   setRoleAsOperator,
   upsertAccount,
 } from '../features/organisations/index.ts'
-import { PlanName, planNames } from '../features/plans/index.ts'
+import { freePlan, PlanName, planNames } from '../features/plans/index.ts'
 import { id, newId } from '../platform/ids.ts'
 import { roles, scopes } from '../platform/roles.ts'
 import { InstantInput, text } from '../platform/wire.ts'
@@ -40,14 +40,14 @@ const createOrganisation = command({
     email: 'e-mail address of the owner; an account is made for an unknown one',
     'owner-name': 'name of the owner (optional)',
     type: `${OrganisationType.options.join(', ')} (default team)`,
-    plan: `${planNames.join(', ')} (default hobby)`,
+    plan: `${planNames.join(', ')} (default ${freePlan})`,
   },
   schema: z.strictObject({
     name: Name,
     email: Email,
     'owner-name': Name.optional(),
     type: OrganisationType.default('team'),
-    plan: PlanName.default('hobby'),
+    plan: PlanName.default(freePlan),
   }),
   run: (operator, options) =>
     operator.db.tx(async (tx) => {

@@ -1,6 +1,6 @@
 import { networkByName } from '@purser/protocol'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { cctpContracts } from '../../src/partners/routing/cctp-contracts.ts'
+import { cctpContracts } from '../../src/partners/routing/cctp-calls.ts'
 import { aCctpStage, type CctpStage, usualFee } from '../cctp-stage.ts'
 import type { Burnt } from '../iris.ts'
 import { type LyingNode, startLyingNode } from '../lying-node.ts'

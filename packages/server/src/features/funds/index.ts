@@ -1,8 +1,14 @@
+import { networkByName } from '@purser/protocol'
+import type { ChainPorts } from '../../chain/port.ts'
+import type { ScreeningPort } from '../../partners/screening/port.ts'
+import type { Deps as PlatformDeps } from '../../platform/ctx.ts'
+import type { Recurring } from '../../platform/job.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
-import { type Deps, pruneReservations } from './jobs.ts'
+import type { DepositBook } from './deposit-book.ts'
+import type { ReadFunds } from './snapshot.ts'
+import { deleteEnded, listEndedNetworks, markEnded } from './store.ts'
 
 export type { AmountOnHold, HoldQuestion } from './deposit-book.ts'
-export { type Deps as FundDeps, pruneReservations } from './jobs.ts'
 export {
   bytesOf,
   type Coin,
@@ -51,7 +57,38 @@ export {
   type Want,
 } from './store.ts'
 
+/** Dependencies of the feature funds. */
+export interface FundDeps extends PlatformDeps, ChainPorts, ScreeningPort {
+  readonly deposits: DepositBook
+  readonly readFunds: ReadFunds
+}
+
+const keptSeconds = 3_600
+const deletedMax = 10_000
+
+/**
+ * Deletes reservations that no balance needs any more. Idempotent: rows are marked once and deleted once. The block is the head of one
+ * node; a node that reports a false low block causes rows to be deleted sooner, but never before `keptSeconds`.
+ */
+export const pruneReservations: Recurring<FundDeps> = {
+  name: 'funds.prune-reservations',
+  everyMs: 30_000,
+  async run(ctx) {
+    for (const name of await listEndedNetworks(ctx.db)) {
+      const network = networkByName(name)
+      if (network === undefined || !ctx.chains.configured.includes(network)) continue
+      const head = await ctx.chains
+        .on(network)
+        .head()
+        .catch((error: unknown) => ctx.log.warn({ err: error, network: name }, 'reservations could not be pruned'))
+      if (head !== undefined) await markEnded(ctx.db, name, head.number)
+    }
+    for (let deleted = deletedMax; deleted === deletedMax; )
+      deleted = await deleteEnded(ctx.db, { seconds: keptSeconds, most: deletedMax })
+  },
+}
+
 /** Builds the feature. */
-export function createFunds(deps: Deps) {
+export function createFunds(deps: FundDeps) {
   return { loops: bindLoops(deps, [pruneReservations]) }
 }

@@ -3,7 +3,7 @@ import type { Environment } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { type AccountId, newId, type OrganisationId } from '../../platform/ids.ts'
-import type { PlanName } from '../plans/index.ts'
+import { freePlan, type PlanName } from '../plans/index.ts'
 import { type Acting, auditIn, callersAccount, type Limits, limitsOf, makeApiKey } from './api-keys.ts'
 import { fail } from './errors.ts'
 import { insertMember } from './member-store.ts'
@@ -81,7 +81,7 @@ export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<
     if (organisations >= organisationsMax) throw fail('organisation-limit-reached')
     const limits = await limitsOf(ctx, tx, {})
     const by = { ownerId: owner.id, madeBy: owner.id }
-    const founding: Founding = { ...request, ...by, plan: 'hobby', environments: ['test'], limits }
+    const founding: Founding = { ...request, ...by, plan: freePlan, environments: ['test'], limits }
     const { organisation, apiKeys } = await foundOrganisation(ctx, tx, founding)
     await ctx.audit(tx, { action: 'organisations.create', target: organisation.id, details: { name: request.name } })
     return { ...organisation, apiKeys: [...apiKeys] }

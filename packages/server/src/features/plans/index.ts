@@ -8,7 +8,7 @@ export {
   parseCoinPrices,
   shippedCoinPrices,
 } from './gas-prices.ts'
-export { type Plan, PlanName, planNames, plans, unlimited } from './plans.ts'
+export { freePlan, type Plan, PlanName, planNames, plans, unlimited } from './plans.ts'
 export type { Deps as PlanDeps } from './ports.ts'
 export type { Recount } from './quotas.ts'
 export {

@@ -12,7 +12,7 @@ import { instantOf } from '../../platform/clock.ts'
 import { createLog } from '../../platform/log.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
 import { createCctp } from './cctp.ts'
-import { cctpContracts } from './cctp-contracts.ts'
+import { cctpContracts } from './cctp-calls.ts'
 import type { ChainLog, ChainReader, DeliveryReader, RoutingPartner, SentRoute } from './port.ts'
 import recorded from './vectors/iris-messages.json' with { type: 'json' }
 

@@ -15,6 +15,7 @@ import { type PartnerApi, requestPartner } from '../partner-request.ts'
 import { readUrl } from '../settings.ts'
 import {
   type BurnMessage,
+  cctpContracts,
   encodeBlockNumber,
   encodeDepositForBurn,
   encodeReceiveMessage,
@@ -24,7 +25,6 @@ import {
   readDepositForBurn,
   readMessagesSent,
 } from './cctp-calls.ts'
-import { cctpContracts } from './cctp-contracts.ts'
 import { changesOf, encodeApprove, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
 import type {
   ChainReader,

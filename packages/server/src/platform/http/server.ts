@@ -67,7 +67,25 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const bodies = createBodyBudgets(limits.bodiesBytesMax)
   const turnAway = (request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply =>
     refuse(options, request, reply, counted(admit, request, reply, error))
-  const app = startApp(options, limits, turnAway)
+  const app = fastify({
+    bodyLimit: bodyBytesMax,
+    trustProxy: proxiesOf(options.trustProxy),
+    connectionTimeout: limits.silenceMsMax,
+    http: nodeOptions(limits),
+    logger: false,
+    schemaController: { compilersFactory: noCompilers },
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    requestTimeout: requestMsMax,
+    keepAliveTimeout: 72_000,
+    exposeHeadRoutes: false,
+    genReqId: () => newRequestId(options.deps),
+    routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
+    frameworkErrors: (error, request, reply) => {
+      void turnAway(request as unknown as FastifyRequest, reply as unknown as FastifyReply, error)
+    },
+    clientErrorHandler: (error, socket) => refuseUnread(options.deps, error, socket as Socket),
+  })
   app.decorateRequest('reportResponse', undefined)
   app.decorateRequest('caller', undefined)
   const traced = tracedRequests()
@@ -97,7 +115,16 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const trust = limitConnections(app.server, { connectionsMax: limits.connectionsMax, unknownPerAddressMax })
   const responses = createResponseLimits(limits.bodiesBytesMax)
   const settings = limitSettingChanges(options.deps.clock)
-  addRoutes(app, { options, admit, bodies, responses, trust, connections, settings })
+  const context: RouteContext = { options, admit, bodies, responses, trust, connections, settings }
+  for (const page of options.pages) addPage(app, page, context)
+  for (const [path, methods] of crossOriginMethods(options)) addPreflight(app, urlOf(path), methods, admit)
+  const isStreamed = (operation: BoundOperation): boolean => operation.streamsInput !== undefined
+  for (const operation of options.operations.filter((one) => !isStreamed(one))) addOperation(app, operation, context)
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+    for (const operation of options.operations.filter(isStreamed)) addOperation(scope, operation, context)
+  })
   return {
     async listen(port, host) {
       await app.listen({ port, host, backlog: waitingConnectionsMax })
@@ -113,51 +140,13 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   }
 }
 
-type TurnAway = (request: FastifyRequest, reply: FastifyReply, error: unknown) => FastifyReply
-
-function startApp(options: HttpOptions, limits: typeof limitsDefault, turnAway: TurnAway): FastifyInstance {
-  return fastify({
-    bodyLimit: bodyBytesMax,
-    trustProxy: proxiesOf(options.trustProxy),
-    connectionTimeout: limits.silenceMsMax,
-    http: nodeOptions(limits),
-    logger: false,
-    schemaController: { compilersFactory: noCompilers },
-    forceCloseConnections: 'idle',
-    return503OnClosing: false,
-    requestTimeout: requestMsMax,
-    keepAliveTimeout: 72_000,
-    exposeHeadRoutes: false,
-    genReqId: () => newRequestId(options.deps),
-    routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
-    frameworkErrors: (error, request, reply) => {
-      void turnAway(request as unknown as FastifyRequest, reply as unknown as FastifyReply, error)
-    },
-    clientErrorHandler: (error, socket) => refuseUnread(options.deps, error, socket as Socket),
-  })
-}
-
-/** Adds pages and operations. The bodies of operations that stream their input are not parsed. */
-function addRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { options, admit } = context
-  for (const page of options.pages) addPage(app, page, context)
-  for (const [path, methods] of crossOriginMethods(options)) addPreflight(app, urlOf(path), methods, admit)
-  const isStreamed = (operation: BoundOperation): boolean => operation.streamsInput !== undefined
-  for (const operation of options.operations.filter((one) => !isStreamed(one))) addOperation(app, operation, context)
-  app.register(async (scope) => {
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
-    for (const operation of options.operations.filter(isStreamed)) addOperation(scope, operation, context)
-  })
-}
-
 type BodyLimits = HttpOptions & { readonly silenceMsMax: number }
 
 /** Limits how long the bodies of requests may take and how many chunks they have. */
 function limitBodies(
   app: FastifyInstance,
   { operations, pages, bodyMsMax = 60_000, silenceMsMax, pauses = createReadingPauses() }: BodyLimits,
-  turnAway: TurnAway,
+  turnAway: (request: FastifyRequest, reply: FastifyReply, error: unknown) => FastifyReply,
 ): void {
   const streams = operations.filter(({ streamsInput }) => streamsInput !== undefined)
   const streamed = new Set(streams.map(({ method, path }) => `${method} ${urlOf(path)}`))

@@ -79,7 +79,8 @@ export interface Requested {
 
 /** A payment method of MPP with the intent `charge`. Source: draft-ryan-httpauth-payment, and the method's own draft. */
 export interface MppMethod {
-  readonly name: 'evm' | 'tempo'
+  /** As challenges name it. */
+  readonly name: string
   /** Whether wallets on this network are paid by it. */
   readonly isOn: (network: Network) => boolean
   /** Whether a challenge may offer now that the service pays the payer's fee. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { partsOf } from './parts.ts'
+import { partsOf } from './balances.ts'
 
 const nothing = { available: 0n, reserved: 0n, unscreened: 0n, frozen: 0n, notFinal: 0n }
 

@@ -1,2 +1,0 @@
-export { vaultStreamOperations } from './routes.ts'
-export { VaultStreams } from './streams.ts'

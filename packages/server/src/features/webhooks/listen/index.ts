@@ -1,2 +1,0 @@
-export { Listeners } from './listeners.ts'
-export { listenOperations } from './routes.ts'
