@@ -1,4 +1,5 @@
-import { type Chain, chains, type Network, networks, type TokenInfo } from './networks.ts'
+import type { TokenInfo } from './network-facts.ts'
+import { type Chain, chains, type Network, networks } from './networks.ts'
 
 /** The environment of a request: test money or real money. */
 export type Environment = 'test' | 'live'

@@ -1,5 +1,5 @@
 import { formatAmount, parseAmount } from '../money.ts'
-import type { TokenInfo } from '../networks.ts'
+import type { TokenInfo } from '../network-facts.ts'
 
 /** Dollars are counted in units of 10^-18, so that every amount of a supported token is a whole number of units. */
 export const usdDecimals = 18

@@ -3,7 +3,8 @@ import { parseAddress } from '../address.ts'
 import { networkByCaip2, networkByX402V1Name, tokenByAddress } from '../chains.ts'
 import { type Keccak, keccak256 } from '../hash.ts'
 import { parseRaw } from '../money.ts'
-import type { Network, TokenInfo } from '../networks.ts'
+import type { TokenInfo } from '../network-facts.ts'
+import type { Network } from '../networks.ts'
 import type {
   JsonObject,
   PaymentRequiredV1,
