@@ -8,7 +8,7 @@ import { type CallOptions, type Open, pause } from './transport.ts'
 import type { VaultEvent } from './vault-records.ts'
 
 export interface EventsQuery {
-  /** ISO 8601. Starts after this time. Default: now. */
+  /** ISO 8601. Starts after this time. Default: now, and the first event of a sealed vault. */
   readonly from?: string | undefined
   /** Starts after this event, instead of `from`. */
   readonly lastEventId?: string | undefined
@@ -16,8 +16,8 @@ export interface EventsQuery {
 
 /**
  * Yields the events of a vault in order, each once, from the position in the query or from now on. A broken
- * connection is reopened after the last received event while the caller keeps reading. Ends after `vault.sealed`, and
- * when the vault no longer exists. Throws refusals of the service, such as for a revoked key.
+ * connection is reopened after the last received event while the caller keeps reading. Ends after `vault.sealed` or
+ * `vault.expired`, and when the vault no longer exists. A sealed vault has all its events without a position too. Throws refusals of the service, such as for a revoked key.
  */
 export async function* vaultEvents(
   open: Open,
@@ -37,7 +37,7 @@ export async function* vaultEvents(
         if (data === '') continue
         const event = eventIn(data)
         yield event
-        if (event.type === 'vault.sealed') return
+        if (event.type === 'vault.sealed' || event.type === 'vault.expired') return
       }
     } catch (error) {
       options.signal?.throwIfAborted()

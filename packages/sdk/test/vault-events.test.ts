@@ -77,6 +77,13 @@ test.each([1, 2, 3, 4])(
   },
 )
 
+test('a vault that expires while it is watched ends the iteration with that event, without another connection', async () => {
+  const expired = eventNumber(2, 'vault.expired')
+  const { requested, vaults } = await aStream((res) => void begin(res, [eventNumber(1), expired].map(written).join('')))
+  expect(await all(vaults.events('vlt_1'))).toEqual([eventNumber(1), expired])
+  expect(requested).toHaveLength(1)
+})
+
 test('a connection that is reset, and a service that is away for a while, are outlasted', async () => {
   const reset: Answer = (res) => void begin(res, written(eventNumber(1))).socket?.destroySoon()
   const { vaults } = await aStream(

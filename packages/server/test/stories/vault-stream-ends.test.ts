@@ -2,8 +2,12 @@ import { once } from 'node:events'
 import net from 'node:net'
 import { Agent, EventSource } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { followVaults } from '../../src/features/vaults/index.ts'
 import type { Clock } from '../../src/platform/clock.ts'
 import { sql } from '../../src/platform/db/db.ts'
+import { id } from '../../src/platform/ids.ts'
+import { systemCtx } from '../../src/platform/work/runner.ts'
+import { openManually } from '../manual-line.ts'
 import { aWorld, type Org, request, type World } from '../world.ts'
 import { type Opening, openStream, type Reader } from './vault-stream-reader.ts'
 
@@ -48,13 +52,26 @@ function watch(vaultId: string, opening: Opening = { key: org.testKey }, side: 0
 
 const codeOf = ({ problem }: Reader) => String(JSON.parse(problem).type).replace(/^.*\/problems\//, '')
 
-test('a stream ends at the instant that its vault expires, swept or not, in every process, and does not open again', async () => {
+test('a stream ends with vault.expired at the instant that its vault expires, swept or not, in every process, and does not open again', async () => {
   const vaultId = await aVault('30m')
-  const readers = [await watch(vaultId), await watch(vaultId, { key: org.testKey }, 1)]
+  const key = await tokenFor(vaultId)
+  const readers = [
+    await watch(vaultId),
+    await watch(vaultId, { key: org.testKey }, 1),
+    await watch(vaultId, { key }),
+    await watch(vaultId, { key: org.testKey, query: all }),
+  ]
   await emit(vaultId, 'last words')
-  for (const reader of readers) await reader.until(1)
+  for (const reader of readers) await reader.untilType('last words')
   clock.at += 30 * 60_000
-  for (const reader of readers) expect(await reader.ended).toBe('end')
+  const expiredAt = new Date(clock.at).toISOString()
+  for (const reader of readers) {
+    expect(await reader.ended).toBe('end')
+    expect(reader.events.at(-1)).toEqual({
+      ...{ eventId: readers[0]?.lastEventId, type: 'vault.expired', vaultId },
+      ...{ timestamp: expiredAt, payload: { expiredAt } },
+    })
+  }
   const lastEventId = String(readers[0]?.lastEventId)
   for (const opening of [{}, { lastEventId }, { query: all }]) {
     const again = await watch(vaultId, { key: org.testKey, ...opening })
@@ -77,6 +94,19 @@ test('a stream ends when its vault is deleted in another process', async () => {
   const reader = await watch(vaultId, { key: org.testKey }, 1)
   await call('DELETE', `/vaults/${vaultId}`)
   expect(await reader.ended).toBe('end')
+  expect(reader.events).toEqual([])
+})
+
+test('a stream ends with vault.expired where the vault was swept before the stream read that it expired', async () => {
+  const vaultId = await aVault('30m')
+  clock.at += 30 * 60_000
+  await followVaults.run(systemCtx(world.server.deps))
+  const tenant = { organisationId: org.id, environment: 'test' } as const
+  const right = { kind: 'guest', expiresAt: new Date('2999-01-01T00:00:00Z') } as const
+  const opening = { tenant, owner: org.id, vaultId: id('vlt').parse(vaultId), right, after: 0 }
+  const line = openManually(world.server.deps.vaultStreams.respond(opening, 1, Buffer.from('')))
+  await expect.poll(() => line.how).toBe('end')
+  expect(line.written.at(-1)).toContain('"type":"vault.expired"')
 })
 
 test('a vault token opens the stream of its vault until it expires, and no longer', async () => {

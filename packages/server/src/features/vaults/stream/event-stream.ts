@@ -32,6 +32,7 @@ export class EventStream extends OpenStream {
   readonly tenant: Tenant
   readonly vaultId: VaultId
   readonly #right: Right
+  #isOverdue = false
   /** The sequence number of the last event that was written. */
   sent: number
 
@@ -62,8 +63,29 @@ export class EventStream extends OpenStream {
     if (last.isLast) this.line.end()
   }
 
+  /** Ends the stream of a vault that is gone, with the event of its expiry if it expired. */
+  endGone(expiry: Uint8Array | undefined): void {
+    if (expiry !== undefined) this.line.write(expiry)
+    this.line.end()
+  }
+
   /** Ends the stream if its access has expired at that instant. */
   endIfExpired(now: Date): void {
-    if (this.#right.kind === 'guest' && this.#right.expiresAt <= now) this.line.end()
+    if (this.#isExpired(now)) this.line.end()
+  }
+
+  /**
+   * Ends the stream if its access had expired at the tick before; returns whether it expired since. Access often expires with the vault, and then
+   * the stream has one more event.
+   */
+  endIfOverdue(now: Date): boolean {
+    if (!this.#isExpired(now)) return false
+    if (this.#isOverdue) this.line.end()
+    this.#isOverdue = true
+    return this.line.isOpen
+  }
+
+  #isExpired(now: Date): boolean {
+    return this.#right.kind === 'guest' && this.#right.expiresAt <= now
   }
 }

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { newId } from '../../../platform/ids.ts'
 import type { VaultId } from '../schema.ts'
 import type { EventRow } from './store.ts'
 
@@ -15,8 +17,24 @@ export interface Frame {
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
  */
 export function frameOf(vaultId: VaultId, row: EventRow): Frame {
-  const { id: eventId, type, createdAt, payload, sequence } = row
+  return { sequence: row.sequence, bytes: encoded(vaultId, row), isLast: row.type === 'vault.sealed' }
+}
+
+/**
+ * Encodes `vault.expired`, the last event of a stream that is open when its vault expires. No row contains it, since the vault's rows end with the
+ * vault: its id follows from the vault and the instant, so that every stream of every process sends the same event.
+ */
+export function expiryFrameOf(vaultId: VaultId, expiredAt: Date): Buffer {
+  const digest = createHash('sha256').update(`vault.expired ${vaultId}`).digest()
+  const id = newId('evt', {
+    clock: { now: () => expiredAt },
+    random: { bytes: (length) => digest.subarray(0, length) },
+  })
+  const payload = JSON.stringify({ expiredAt: expiredAt.toISOString() })
+  return encoded(vaultId, { id, type: 'vault.expired', payload, createdAt: expiredAt })
+}
+
+function encoded(vaultId: VaultId, { id: eventId, type, createdAt, payload }: Omit<EventRow, 'sequence'>): Buffer {
   const head = JSON.stringify({ eventId, type, vaultId, timestamp: createdAt.toISOString() })
-  const data = `${head.slice(0, -1)},"payload":${payload}}`
-  return { sequence, bytes: Buffer.from(`id: ${eventId}\ndata: ${data}\n\n`), isLast: type === 'vault.sealed' }
+  return Buffer.from(`id: ${eventId}\ndata: ${head.slice(0, -1)},"payload":${payload}}\n\n`)
 }

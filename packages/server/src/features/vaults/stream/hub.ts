@@ -1,10 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { instantOf } from '../../../platform/clock.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { createPoller, type Poller, type Read } from '../../../platform/event-streams/poller.ts'
 import type { VaultId } from '../schema.ts'
 import type { EventStream } from './event-stream.ts'
-import { type Frame, frameOf } from './frame.ts'
-import { type Followed, listNews, type News } from './store.ts'
+import { expiryFrameOf, type Frame, frameOf } from './frame.ts'
+import { type Followed, listExpiries, listNews, type News } from './store.ts'
 
 const eventsOfVaultMax = 100
 const rowsMax = 2_000
@@ -104,13 +105,26 @@ export class Hub {
       found.length === rowsMax ||
       bytes >= bytesMax ||
       [...news.values()].some(({ length }) => length === eventsOfVaultMax)
+    const expiries = await this.#expiriesOf(news, bounds.now)
     const send = async () => {
-      for (const [vault, rows] of news) await this.#send(vault, rows)
+      for (const [vault, rows] of news) await this.#send(vault, rows, expiries.get(vault))
     }
     return { isMore, send }
   }
 
-  async #send(vault: FollowedVault, news: readonly News[]): Promise<void> {
+  /** Returns when those of the vaults expired that are gone and were not deleted. */
+  async #expiriesOf(news: ReadonlyMap<FollowedVault, readonly News[]>, now: Date): Promise<Map<FollowedVault, Date>> {
+    const gone = [...news].flatMap(([vault, rows]) => (rows.some(({ isGone }) => isGone) ? [vault] : []))
+    const expiries = gone.length === 0 ? [] : await listExpiries(this.#deps.db, gone, now)
+    return new Map(
+      expiries.flatMap(({ position, expiredAt }) => {
+        const vault = gone[position - 1]
+        return vault === undefined ? [] : [[vault, expiredAt]]
+      }),
+    )
+  }
+
+  async #send(vault: FollowedVault, news: readonly News[], expiredAt: Date | undefined): Promise<void> {
     const frames = framesOf(vault, news)
     const last = frames.at(-1)
     if (last !== undefined && last.sequence !== vault.sequence + frames.length) {
@@ -118,8 +132,15 @@ export class Hub {
       this.#deps.log.error({ vaultId: vault.vaultId, after: vault.sequence }, 'the events of a vault have a gap')
       return inTurns(vault, ({ line }) => line.cut())
     }
-    await sendFrames(vault, frames, this.#deps.clock.now())
-    if (news.some(({ isGone }) => isGone)) await inTurns(vault, ({ line }) => line.end())
+    // Access that ends with the vault covers the vault's last events.
+    await sendFrames(
+      vault,
+      frames,
+      expiredAt === undefined ? this.#deps.clock.now() : instantOf(expiredAt.getTime() - 1),
+    )
+    if (!news.some(({ isGone }) => isGone)) return
+    const expiry = expiredAt && expiryFrameOf(vault.vaultId, expiredAt)
+    await inTurns(vault, (stream) => stream.endGone(expiry))
   }
 }
 

@@ -13,8 +13,8 @@ import type { Right } from './event-stream.ts'
 import { findStart, type Since } from './store.ts'
 
 /**
- * Opens a vault's stream: past events strictly after the client's last event or after an instant, or none; then new events. 204
- * if the vault is sealed and no event is left to send, which stops a standard client.
+ * Opens a vault's stream: past events strictly after the client's last event or after an instant; none if it names neither, and all if the vault
+ * is sealed; then new events. 204 if the vault is sealed and no event is left to send, which stops a standard client.
  */
 export async function openStream(
   ctx: Ctx,
@@ -44,7 +44,7 @@ function sinceOf({
 }): Since {
   const eventId = lastEventId || query.lastEventId
   if (eventId) return { eventId }
-  return query.from === undefined ? 'now' : { instant: query.from }
+  return query.from === undefined ? 'unstated' : { instant: query.from }
 }
 
 async function rightOf(ctx: Ctx): Promise<Right> {

@@ -1,9 +1,9 @@
 import type { Deps } from '../../../platform/ctx.ts'
 import type { FairSemaphore } from '../../../platform/fair-semaphore.ts'
 import type { EventStream } from './event-stream.ts'
-import { frameOf } from './frame.ts'
+import { expiryFrameOf, frameOf } from './frame.ts'
 import type { Hub } from './hub.ts'
-import { type EventRow, listPageAfter } from './store.ts'
+import { type EventRow, listExpiries, listPageAfter } from './store.ts'
 
 /** Bounds of one page. A page waits for its stream's turn, so it is small. */
 const eventsMax = 200
@@ -37,11 +37,18 @@ export async function replay(deps: ReplayDeps, stream: EventStream, head: number
 async function writePage(deps: ReplayDeps, stream: EventStream): Promise<void> {
   const { vaultId, line } = stream
   const rows = await readPage(deps, stream)
-  if (rows.length === 0) return line.end()
+  if (rows.length === 0) return endGone(deps, stream)
   const frames = rows.map((row) => frameOf(vaultId, row))
   stream.endIfExpired(deps.clock.now())
   if (line.isOpen) stream.send(frames, Buffer.concat(frames.map(({ bytes }) => bytes)))
   await line.drained()
+}
+
+/** Ends a stream whose vault is gone; one that was closed before its turn is left alone. */
+async function endGone({ db, fairDb, clock }: ReplayDeps, stream: EventStream): Promise<void> {
+  if (!stream.line.isOpen) return
+  const [expiry] = await listExpiries(fairDb(db, stream.owner), [stream], clock.now())
+  stream.endGone(expiry && expiryFrameOf(stream.vaultId, expiry.expiredAt))
 }
 
 /**

@@ -25,8 +25,8 @@ export const vaultStreamOperations: readonly Operation<Deps>[] = [
     summary: 'Follow the events of a vault, as server-sent events.',
     description: [
       'Each event is `id: evt_…` and one `data:` line of JSON: `eventId, type, vaultId, timestamp, payload`. Without `from` and `Last-Event-ID`',
-      'the stream begins now. It ends after `vault.sealed`, when the vault is gone and when the token or key ends; a client that returns with the last',
-      'event of a sealed vault gets 204, which stops it. An unknown event id is 422.',
+      'the stream begins now, and that of a sealed vault with its first event. It ends after `vault.sealed` or `vault.expired`, and with the vault, token',
+      'or key. A client that returns with the last event of a sealed vault gets 204, which stops it.',
     ].join(' '),
     params: VaultParams,
     query: StreamQuery,

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
+import { firstIdAt } from '../../../platform/db/page.ts'
 import { id } from '../../../platform/ids.ts'
 import type { VaultId } from '../schema.ts'
 
-/** Where a stream begins: after one event, after all up to an instant, or after all that exist. */
-export type Since = { readonly eventId: string } | { readonly instant: Date } | 'now'
+/** Where a stream begins: after one event, after all up to an instant, or, `unstated`, now; at the first event of a sealed vault. */
+export type Since = { readonly eventId: string } | { readonly instant: Date } | 'unstated'
 
 const Start = z.object({
   sealedAt: z.date().nullable(),
@@ -47,7 +48,7 @@ function isNamed(since: Since): since is { readonly eventId: string } {
 }
 
 function upTo(since: Since): Sql {
-  if (since === 'now') return sql``
+  if (since === 'unstated') return sql`and vaults.sealed_at is null`
   return isNamed(since) ? sql`and id = ${since.eventId}` : sql`and sequence = (${lastUpTo(since.instant)})`
 }
 
@@ -174,5 +175,34 @@ export function listNews(
     limit ${bounds.rowsMax}) as found) as page
     where bytes_before < ${bounds.bytesMax}
     order by position, sequence`,
+  )
+}
+
+const Expiry = z.object({
+  /** Position in the list of requested vaults, from 1. */
+  position: z.bigint().transform(Number),
+  expiredAt: z.date(),
+})
+export type Expiry = z.output<typeof Expiry>
+
+/** How long ago a vault may have been swept whose expiry a stream still looks for: it follows within a second. */
+const sweptMsMax = 300_000
+
+/** Returns when each of these vaults expired, swept or not. It returns nothing for a vault that exists or was deleted. */
+export function listExpiries(
+  db: Queryable,
+  vaults: readonly Pick<Followed, 'tenant' | 'vaultId'>[],
+  now: Date,
+): Promise<Expiry[]> {
+  return db.many(
+    Expiry,
+    sql`
+    select gone.position, coalesce(vaults.expires_at, (swept.payload->>'expiredAt')::timestamptz) as expired_at
+    from unnest(${vaults.map(({ tenant }) => tenant.organisationId)}::text[], ${vaults.map(({ tenant }) => tenant.environment)}::text[],
+      ${vaults.map(({ vaultId }) => vaultId)}::text[]) with ordinality as gone (organisation_id, environment, vault_id, position)
+    left join vaults on vaults.id = gone.vault_id and vaults.organisation_id = gone.organisation_id and vaults.environment = gone.environment
+    left join events as swept on vaults.id is null and swept.organisation_id = gone.organisation_id and swept.environment = gone.environment
+      and swept.type = 'vault.expired' and swept.id >= ${firstIdAt('evt', now.getTime() - sweptMsMax)} and swept.payload->>'vaultId' = gone.vault_id
+    where vaults.expires_at <= ${now} or swept.id is not null`,
   )
 }

@@ -81,6 +81,6 @@ export class VaultStreams {
 
   #endExpired(): void {
     const now = this.#deps.clock.now()
-    for (const stream of this.#open) stream.endIfExpired(now)
+    for (const stream of this.#open) if (stream.endIfOverdue(now)) this.#hub.wake(stream.vaultId)
   }
 }
