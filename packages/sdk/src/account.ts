@@ -1,7 +1,7 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
 import type { Item, ResponseBody } from './operations.ts'
-import type { Listing } from './paging.ts'
+import type { Listing, PageQuery } from './paging.ts'
 import type { PaymentLog, PaymentLogFilters, PaymentLogQuery, RouteSummary } from './payments.ts'
 import type { CallOptions, Send } from './transport.ts'
 
@@ -30,8 +30,8 @@ export function accountOf(send: Send) {
     /** The sign-in sessions of the calling person. An API key has none. */
     sessions: {
       /** The sign-in sessions of the person, newest first. */
-      list: (options?: CallOptions): Promise<readonly SignInSession[]> =>
-        call(send, 'GET', '/account/sessions', { ...options }),
+      list: (query?: PageQuery, options?: CallOptions): Listing<SignInSession> =>
+        list(send, '/account/sessions', { ...options, query }),
       /** Ends a sign-in session immediately. */
       end: (id: string, options?: CallOptions): Promise<void> =>
         call(send, 'DELETE', '/account/sessions/{id}', { ...options, params: { id } }),

@@ -196,7 +196,7 @@ export function readConfig(
     leaseMs: read.integer('LEASE_MS', 6_000, 1_000, 10_000),
     accessLog: read.oneOf('ACCESS_LOG', ['true', 'false'], 'false') === 'true',
     stopDelayMs: read.integer('STOP_DELAY_MS', 5_000, 0, 60_000),
-    settleMicroUsdMin: BigInt(read.integer('SETTLE_MICRO_USD_MIN', 1_000, 0, 1_000_000_000)),
+    settleMicroUsdMin: BigInt(read.integer('SETTLE_MICRO_USD_MIN', 1_000, 1_000, 1_000_000_000)),
     settleNanoUsdPerDayMax:
       BigInt(read.integer('SETTLE_MICRO_USD_PER_DAY_MAX', 50_000_000, 0, 1_000_000_000_000)) * 1_000n,
     ...readCoinPrices(env, faults),

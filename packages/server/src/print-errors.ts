@@ -23,11 +23,11 @@ with the causes of the error, its fix and the operations that return it; \`GET {
 
 | member | on |
 |---|---|
-| \`errors\`: a list of \`{ path, message }\`, \`path\` a JSON Pointer (RFC 6901); every fault at once | \`validation-error\`, \`address-format-invalid\`, \`token-not-supported\` |
+| \`errors\`: a list of \`{ path, message }\`, \`path\` a JSON Pointer (RFC 6901); every fault of the form at once, at most 100. Faults that need the stored data follow | \`validation-error\`, \`address-format-invalid\`, \`token-not-supported\` |
 | \`reason\`: the payment protocol's own code ([x402.md](x402.md)) | \`payment-verification-failed\`, \`settlement-failed\`, \`payment-voided\` |
 | \`reason\`: \`zero\`, \`too-many-digits\`, \`too-large\` or \`not-a-decimal\` | \`amount-invalid\` |
 | \`limit\`, \`current\`, \`upgradeUrl\` | the errors titled Plan Limit Reached |
-| header \`Retry-After\`, in seconds | \`rate-limit-exceeded\`, \`idempotency-in-progress\`, every 503 |
+| header \`Retry-After\`, in seconds | every 503, and \`rate-limit-exceeded\`, \`too-many-open-payments\`, \`idempotency-in-progress\`, \`delivery-in-progress\`, \`payment-not-refundable\`, \`approved-payment-not-open\` where a later repeat can succeed |
 
 A resource of another organisation or environment gets the same response as one that never existed.
 `
@@ -52,8 +52,11 @@ function errorsPage(): string {
     return first === undefined || members.length === 0 ? [] : [{ ...first, operations: members }]
   })
   const anywhere = meanings.filter(
-    ({ code }) => Object.hasOwn(failPlatform.table, code) && !own.some((meaning) => meaning.code === code),
+    (meaning) =>
+      Object.hasOwn(failPlatform.table, meaning.code) &&
+      (isUnnamed(meaning) || !own.some(({ code }) => code === meaning.code)),
   )
+  const shown = new Set(anywhere.map(lineOf))
   return [
     introduction,
     '## Errors of every operation\n',
@@ -61,10 +64,18 @@ function errorsPage(): string {
     '\n## Errors of single operations\n',
     ...table(
       ['code', 'status', 'says', 'operations'],
-      own.toSorted(byStatus).map((meaning) => [...cells(meaning), names(meaning)]),
+      own
+        .filter((meaning) => !shown.has(lineOf(meaning)))
+        .toSorted(byStatus)
+        .map((meaning) => [...cells(meaning), names(meaning)]),
     ),
     '',
   ].join('\n')
+}
+
+/** Whether an operation returns the error that does not name it. */
+function isUnnamed({ code, operations: members }: Meaning): boolean {
+  return members.some(({ errors = {} }) => !Object.hasOwn(errors, code))
 }
 
 /** The error with only those operations whose own table has it. */

@@ -2,6 +2,7 @@ import { withoutReferences } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import document from '../../../openapi.json' with { type: 'json' }
+import { operations } from '../src/operations.ts'
 import { componentSchemas } from '../src/platform/http/component-schemas.ts'
 import { ProblemRecord } from '../src/platform/http/problem.ts'
 import { named } from '../src/platform/named.ts'
@@ -41,6 +42,24 @@ test('every reference names something, and every named schema is used', () => {
   expect(JSON.stringify(withoutReferences(document, document))).not.toContain('"$ref"')
   const used = new Set([...JSON.stringify(document).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name))
   expect(Object.keys(document.components.schemas).filter((name) => !used.has(name))).toEqual([])
+})
+
+test('an operation names each credential that it takes, and takes no other without a key', () => {
+  const named = Object.values(document.paths).flatMap((methods) =>
+    Object.values<{ operationId: string; security?: readonly object[] }>(methods).flatMap(
+      ({ operationId, security }) =>
+        security === undefined ? [] : [[operationId, security.flatMap((one) => Object.keys(one))]],
+    ),
+  )
+  expect(document.security).toEqual([{ apiKey: [] }, { session: [] }])
+  expect(Object.fromEntries(named)).toEqual({
+    'vaults.get': ['apiKey', 'session', 'vaultToken'],
+    'vaults.documents.get': ['apiKey', 'session', 'vaultToken'],
+    'vaults.files.get': ['apiKey', 'session', 'vaultToken', 'signedLink'],
+    'vaults.events': ['apiKey', 'session', 'vaultToken', 'streamTicket'],
+  })
+  const guests = operations.filter((operation) => operation.guests !== undefined).map(({ id }) => id)
+  expect(guests.sort()).toEqual(named.map(([id]) => id).sort())
 })
 
 test('a parameter that several operations have is written once', () => {

@@ -230,9 +230,24 @@ export const apiOperations: readonly ApiOperation[] = [
   "summary": "List the sessions in which you are signed in, newest first.",
   "method": "GET",
   "path": "/account/sessions",
-  "isList": false,
+  "isList": true,
   "takesIdempotencyKey": false,
-  "arguments": []
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": "Most items of a page"
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
+   }
+  ]
  },
  {
   "name": "account usage",

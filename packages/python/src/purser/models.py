@@ -1326,7 +1326,7 @@ class PlanRecordLimits(TypedDict):
     persistedVaults: int
     """Persisted vaults."""
     storageBytes: int
-    """Bytes of all documents and files."""
+    """Documents, files and emitted events."""
     documentsPerVault: int
     """Documents in one vault."""
     filesPerVault: int
@@ -2087,7 +2087,7 @@ class Usage(TypedDict):
     persistedVaults: "UsageFigure"
     """Persisted vaults."""
     storageBytes: "UsageFigure"
-    """Bytes of all documents and files."""
+    """Documents, files and emitted events."""
     webhooks: "UsageFigure"
     """Webhooks."""
     childAddresses: "UsageFigure"
@@ -2183,7 +2183,7 @@ class VaultQuota(TypedDict):
     persisted: "UsageFigure"
     """Persisted vaults."""
     storageBytes: "UsageFigure"
-    """Bytes of all documents and files."""
+    """Documents, files and emitted events."""
 
 
 class VaultToken(TypedDict):

@@ -1310,6 +1310,8 @@ class AccountSessionsOperations:
     def list(
         self,
         *,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["SignInSession"]:
         """
@@ -1318,7 +1320,7 @@ class AccountSessionsOperations:
         """
         return self._transport.listing(
             "/account/sessions",
-            query={},
+            query={"limit": limit, "cursor": cursor},
             timeout=timeout,
         )
 
@@ -3065,10 +3067,9 @@ class VaultsOperations:
     ) -> Iterator[StreamEvent]:
         """
         Follow the events of a vault, as server-sent events. Each event is `id: evt_…` and one `data:` line of
-        JSON: `eventId, type, vaultId, timestamp, payload`. Without `from` and `Last-Event-ID` the stream begins
-        now, and that of a sealed vault with its first event. It ends after `vault.sealed` or `vault.expired`,
-        and with the vault, token or key. A client that returns with the last event of a sealed vault gets 204,
-        which stops it.
+        JSON: `eventId, type, vaultId, timestamp, payload`. Without `from` and `Last-Event-ID` it begins now; of
+        a sealed vault with its first event. It ends after `vault.sealed` or `vault.expired`, and with the
+        vault, token or key; then a sealed vault is 204.
         """
         return self._transport.events(
             path_of("/vaults/{id}/events", id=id),

@@ -2249,7 +2249,7 @@ export interface paths {
         };
         /**
          * Follow the events of a vault, as server-sent events.
-         * @description Each event is `id: evt_…` and one `data:` line of JSON: `eventId, type, vaultId, timestamp, payload`. Without `from` and `Last-Event-ID` the stream begins now, and that of a sealed vault with its first event. It ends after `vault.sealed` or `vault.expired`, and with the vault, token or key. A client that returns with the last event of a sealed vault gets 204, which stops it.
+         * @description Each event is `id: evt_…` and one `data:` line of JSON: `eventId, type, vaultId, timestamp, payload`. Without `from` and `Last-Event-ID` it begins now; of a sealed vault with its first event. It ends after `vault.sealed` or `vault.expired`, and with the vault, token or key; then a sealed vault is 204.
          */
         readonly get: operations["vaults.events"];
         readonly put?: never;
@@ -5718,7 +5718,7 @@ export interface components {
                 readonly activeVaults: number;
                 /** @description Persisted vaults. */
                 readonly persistedVaults: number;
-                /** @description Bytes of all documents and files. */
+                /** @description Documents, files and emitted events. */
                 readonly storageBytes: number;
                 /** @description Documents in one vault. */
                 readonly documentsPerVault: number;
@@ -6572,7 +6572,7 @@ export interface components {
             readonly activeVaults: components["schemas"]["UsageFigure"];
             /** @description Persisted vaults. */
             readonly persistedVaults: components["schemas"]["UsageFigure"];
-            /** @description Bytes of all documents and files. */
+            /** @description Documents, files and emitted events. */
             readonly storageBytes: components["schemas"]["UsageFigure"];
             /** @description Webhooks. */
             readonly webhooks: components["schemas"]["UsageFigure"];
@@ -6695,7 +6695,7 @@ export interface components {
             readonly active: components["schemas"]["UsageFigure"];
             /** @description Persisted vaults. */
             readonly persisted: components["schemas"]["UsageFigure"];
-            /** @description Bytes of all documents and files. */
+            /** @description Documents, files and emitted events. */
             readonly storageBytes: components["schemas"]["UsageFigure"];
         };
         readonly VaultState: components["schemas"]["Vault"] & {
@@ -6909,7 +6909,7 @@ export interface components {
              */
             readonly direction: "in" | "out";
             /**
-             * @description `transfer`: ordinary; only incoming ones of this kind are reported by deposit.success. `internal`: between your own managed wallets. `unsupported`: on another chain or in another token than the wallet’s. `fee`: a fee on Tempo. `forward`: from a virtual address to its master. `held`: kept back by the receive policy of the recipient.
+             * @description `transfer`: ordinary. `internal`: between your own managed wallets. deposit.success reports both, without sweeps. `unsupported`: on another chain or in another token than the wallet’s. `fee`: a fee on Tempo. `forward`: from a virtual address to its master. `held`: kept back by the receive policy of the recipient.
              * @enum {string}
              */
             readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
@@ -10518,7 +10518,12 @@ export interface operations {
     };
     readonly "account.sessions.list": {
         readonly parameters: {
-            readonly query?: never;
+            readonly query?: {
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
+            };
             readonly header?: never;
             readonly path?: never;
             readonly cookie?: never;
@@ -11557,9 +11562,9 @@ export interface operations {
     readonly "vaults.events": {
         readonly parameters: {
             readonly query?: {
-                /** @description Begins with the events after that time (ISO 8601), without those of that very millisecond. */
+                /** @description Begins with the events after that millisecond (ISO 8601). */
                 readonly from?: string;
-                /** @description As the Last-Event-ID header, for a page that opens a new stream; the header goes before it. */
+                /** @description As the Last-Event-ID header, which goes before it, for a new stream. */
                 readonly lastEventId?: string;
                 /** @description In place of a header, for browsers: from `POST /vaults/{id}/tokens` with `kind: "ticket"`. */
                 readonly ticket?: string;

@@ -193,7 +193,7 @@ export const failPlatform = defineErrors({
     title: 'Payload Too Large',
     detail: 'The request body is larger than this operation accepts. Send less in one request.',
     causes: [
-      'A JSON body is larger than 1 MiB (4 MiB for `POST /vaults/{id}/documents`, whose `content` may take 1 MiB as JSON).',
+      'A JSON body is larger than 1 MiB (4 MiB for `POST /vaults/{id}/documents`, whose `data` may take 1 MiB as JSON).',
     ],
     fix: 'Send less in one request: split lists over several requests, and upload large content with `POST /vaults/{id}/files` instead of a document.',
   },

@@ -161,6 +161,8 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
    * is invalid.
    */
   readonly guests?: (deps: D, request: GuestRequest) => Promise<Caller | undefined>
+  /** The credentials that `guests` takes, for the API document. */
+  readonly guestCredentials?: readonly GuestCredential[]
   /** The cost of the call in the caller's rate limits, about one per millisecond of CPU. Default: 1. */
   readonly cost?: (body: Parsed<I>) => number
   /**
@@ -179,6 +181,9 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   readonly semaphores?: (tenant: Tenant, params: Readonly<Record<string, string>>) => readonly Semaphore[]
   readonly run: (ctx: D & Call, request: OperationRequest<Parsed<P>, Parsed<Q>, Parsed<I>>) => unknown
 }
+
+/** A credential other than an API key or a session: a scheme of the API document. */
+export type GuestCredential = 'vaultToken' | 'streamTicket' | 'signedLink'
 
 /** One public API operation as data, with its types erased; the schemas keep them. */
 export interface Operation<D extends Deps = never>

@@ -211,7 +211,7 @@ export function openNumberCursor(cursor: string | undefined, most = bigintMax): 
 }
 
 function foreignCursor(): Error {
-  const message = 'is not a cursor of this list; send the nextCursor of its previous page'
+  const message = 'is not a cursor of this list; send that of the Link header of its previous page'
   return failPlatform('validation-error', { errors: [{ path: '/cursor', message }] })
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
+import { id } from '../../src/platform/ids.ts'
 import {
   aBrowser,
   ageSessions,
@@ -41,6 +42,7 @@ test('a person sees their sessions without tokens, and ends one, which holds eve
     'userAgent',
   ])
   expect(list[0]?.ipAddress).toBe('127.0.0.1')
+  expect((await owner.call('GET', '/account/sessions?limit=1')).list).toEqual(list.slice(0, 1))
   const others = list.find(({ isCurrent }) => !isCurrent)
   expect((await owner.call('DELETE', `/account/sessions/${others?.id}`)).status).toBe(204)
   expect((await other.call('GET', '/account')).status).toBe(401)
@@ -167,6 +169,27 @@ test('the first live key is made by an owner who signed in within ten minutes, f
   expect((await again.call('POST', '/organisations/current/api-keys', request, once)).body).toEqual(made.body)
   expect((await again.call('POST', '/organisations/current/api-keys', request)).status).toBe(201)
   owner = again
+})
+
+test('an admin makes live keys, but not the first one of an organisation', async () => {
+  const other = {
+    id: id('org').parse((await world.call(org.testKey, 'POST', '/organisations', { name: 'New' })).body.id),
+  }
+  const first = await aBrowser(world, { email: await ownerOf(world, other.id), organisationId: other.id })
+  const invited = { owner: first, organisationId: other.id, email: 'live-admin@example.com', role: 'admin' }
+  const admin = await invite(world, invited)
+  const request = { name: 'Live', environment: 'live' }
+  const path = '/organisations/current/api-keys'
+  const inPath = () =>
+    admin.call('POST', `/organisations/${other.id}/api-keys`, { name: 'Live' }, { 'x-service-environment': 'live' })
+  for (const refused of [await admin.call('POST', path, request), await inPath()])
+    expect([refused.status, codeOf(refused)]).toEqual([403, 'role-not-allowed'])
+  const { status, body } = await first.call('POST', path, request)
+  expect(status).toBe(201)
+  expect(
+    (await first.call('DELETE', `${path}/${body.id}`, undefined, { 'x-service-environment': 'live' })).status,
+  ).toBe(204)
+  expect([(await admin.call('POST', path, request)).status, (await inPath()).status]).toEqual([201, 201])
 })
 
 test('a policy is tightened at any time and loosened by a person with a fresh sign-in alone', async () => {

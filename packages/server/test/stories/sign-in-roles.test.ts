@@ -76,7 +76,6 @@ test('every operation says what it needs, and what only reads is open to viewers
 const ofAdmins = [
   'approvals.approve',
   'approvals.refuse',
-  'billing.rebuildCache',
   'organisations.apiKeys.create',
   'organisations.apiKeys.createIn',
   'organisations.apiKeys.revoke',
@@ -93,7 +92,7 @@ const ofAdmins = [
   'webhooks.update',
 ]
 
-const ofOwners = ['organisations.delete']
+const ofOwners = ['billing.rebuildCache', 'organisations.delete']
 
 /** A person needs no organisation for these. */
 const ofPersons = [

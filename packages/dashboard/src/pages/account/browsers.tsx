@@ -16,7 +16,10 @@ import { browsersKey } from './queries.ts'
 export function Browsers() {
   const queries = useQueryClient()
   const { account } = sessionClient(undefined, undefined)
-  const sessions = useQuery({ queryKey: browsersKey, queryFn: ({ signal }) => account.sessions.list({ signal }) })
+  const sessions = useQuery({
+    queryKey: browsersKey,
+    queryFn: ({ signal }) => account.sessions.list({ limit: 100 }, { signal }).toArray({ limit: 100 }),
+  })
   const end = useMutation({
     mutationFn: async (ended: readonly SignInSession[]) => {
       for (const { id } of ended) await account.sessions.end(id)

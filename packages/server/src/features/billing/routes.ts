@@ -33,7 +33,7 @@ export const Usage = z.strictObject({
   managedWallets: UsageFigure.describe('Managed wallets, without child addresses.'),
   activeVaults: UsageFigure.describe('Vaults that are not persisted.'),
   persistedVaults: UsageFigure.describe('Persisted vaults.'),
-  storageBytes: UsageFigure.describe('Bytes of all documents and files.'),
+  storageBytes: UsageFigure.describe('Documents, files and emitted events.'),
   webhooks: UsageFigure.describe('Webhooks.'),
   childAddresses: UsageFigure.describe('Child addresses of all managed wallets.'),
 })
@@ -54,7 +54,7 @@ const PlanRecord = z.strictObject({
       webhooks: Limit.describe('Webhooks.'),
       activeVaults: Limit.describe('Vaults that are not persisted.'),
       persistedVaults: Limit.describe('Persisted vaults.'),
-      storageBytes: Limit.describe('Bytes of all documents and files.'),
+      storageBytes: Limit.describe('Documents, files and emitted events.'),
       documentsPerVault: Limit.describe('Documents in one vault.'),
       filesPerVault: Limit.describe('Files in one vault.'),
       fileBytes: Limit.describe('Bytes of one file.'),
@@ -94,7 +94,7 @@ export const billingOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'billing.rebuildCache',
-    needs: { role: 'admin', scope: 'organisation' },
+    needs: { role: 'owner', scope: 'organisation' },
     method: 'POST',
     path: '/billing/rebuild-cache',
     summary: 'Recount usage from the records.',

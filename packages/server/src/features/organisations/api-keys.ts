@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import { requireFresh } from '../../platform/access.ts'
 import { type AuditEntry, appendAudit } from '../../platform/audit.ts'
 import { instantOf } from '../../platform/clock.ts'
-import type { Environment, Tenant } from '../../platform/ctx.ts'
+import type { Environment } from '../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { unauthorized } from '../../platform/http/authenticate.ts'
@@ -17,7 +17,9 @@ import {
   countValidKeys,
   findApiKey,
   findOrganisationOfKey,
+  hadLiveKey,
   insertApiKey,
+  type KeyReach,
   listApiKeys,
   listKeysMadeBy,
   listValidKeys,
@@ -82,6 +84,7 @@ export function createApiKey(ctx: Ctx, request: KeyRequest): Promise<NewApiKey> 
   return ctx.db.tx(async (tx) => {
     refuseEnvironment(ctx, request.environment)
     if ((await lockOrganisation(tx, ctx.tenant.organisationId)) === undefined) throw fail('organisation-not-found')
+    await refuseFirstLive(ctx, tx, request.environment)
     const { id: createdBy } = await callersAccount(ctx, tx)
     const { name, environment } = request
     return makeApiKey(ctx, tx, ctx.tenant.organisationId, {
@@ -116,12 +119,19 @@ export async function limitsOf(
   return { scopes: scopes ?? maker.scopes, expiresAt: expiresAt ?? maker.expiresAt, makers: maker.makers }
 }
 
-/** A person may make the first live key, from either environment, with fresh authentication. */
+/** A person makes keys of either environment, and live keys with fresh authentication. */
 function refuseEnvironment({ person, tenant, environments, clock }: Ctx, environment: Environment): void {
   if (person === undefined && tenant.environment !== environment) throw fail('environment-not-allowed')
   if (environment === 'test') return
   if (!environments.includes(environment)) throw failPlatform('environment-not-served')
   requireFresh({ person, clock })
+}
+
+/** Of people, only an owner makes the first live key of an organisation: it lets the organisation move real money. The caller has locked the organisation. */
+async function refuseFirstLive({ person, tenant }: Ctx, tx: Tx, environment: Environment): Promise<void> {
+  if (environment === 'test' || person === undefined || person.role === 'owner') return
+  if (!(await hadLiveKey(tx, tenant.organisationId)))
+    throw failPlatform('role-not-allowed', { detail: 'Only an owner creates the first live key of an organisation.' })
 }
 
 /** Creates a key for an organisation as the operator; it counts as created by the owner who joined first. */
@@ -145,7 +155,7 @@ export async function listKeysAsOperator(
   limit: number,
 ): Promise<ApiKeyRow[]> {
   if ((await findOrganisation(db, organisationId)) === undefined) throw fail('organisation-not-found')
-  const { rows } = await listApiKeys(db, wholeOf(organisationId), { limit, after: undefined })
+  const { rows } = await listApiKeys(db, { organisationId }, { limit, after: undefined })
   return rows.slice(0, limit)
 }
 
@@ -168,7 +178,7 @@ export function revokeApiKey(ctx: Ctx, apiKeyId: ApiKeyId, { cascade }: Cascade)
   return ctx.db.tx(async (tx) => {
     await lockOrganisation(tx, ctx.tenant.organisationId)
     const response = await revokeIn(ctx, tx, {
-      tenant: ctx.tenant,
+      reach: ctx.tenant,
       apiKeyId,
       cascade,
       revoker: ctx.tenant.organisationId,
@@ -183,7 +193,7 @@ export function revokeKeyAsOperator(ctx: Acting, apiKeyId: ApiKeyId, { cascade }
     const organisationId = await findOrganisationOfKey(tx, apiKeyId)
     if (organisationId === undefined) throw fail('api-key-not-found')
     await lockOrganisation(tx, organisationId)
-    return revokeIn(ctx, tx, { tenant: wholeOf(organisationId), apiKeyId, cascade, revoker: undefined })
+    return revokeIn(ctx, tx, { reach: { organisationId }, apiKeyId, cascade, revoker: undefined })
   })
 }
 
@@ -196,27 +206,22 @@ export function revokeAllKeysAsOperator(ctx: Acting, organisationId: Organisatio
   })
 }
 
-/** The keys of an organisation, as one of its live keys reaches them. */
-function wholeOf(organisationId: OrganisationId): Tenant {
-  return { organisationId, environment: 'live' }
-}
-
 interface Cascade {
   readonly cascade: boolean
 }
 
 interface Revocation extends Cascade {
-  readonly tenant: Tenant
+  readonly reach: KeyReach
   readonly apiKeyId: ApiKeyId
   /** Limits the cascade to the organisations of its account; undefined for the operator. */
   readonly revoker: OrganisationId | undefined
 }
 
-async function revokeIn(ctx: Acting, tx: Tx, { tenant, apiKeyId, cascade, revoker }: Revocation): Promise<RevokedKey> {
-  const key = await findApiKey(tx, tenant, apiKeyId)
+async function revokeIn(ctx: Acting, tx: Tx, { reach, apiKeyId, cascade, revoker }: Revocation): Promise<RevokedKey> {
+  const key = await findApiKey(tx, reach, apiKeyId)
   if (key === undefined) throw fail('api-key-not-found')
   // First, so that an organisation that the key is creating meanwhile is found.
-  if (key.revokedAt === null) await endKeys(ctx, tx, tenant.organisationId, { keys: [key], cause: apiKeyId })
+  if (key.revokedAt === null) await endKeys(ctx, tx, reach.organisationId, { keys: [key], cause: apiKeyId })
   const rows = await listKeysMadeBy(tx, { apiKeyId, now: ctx.clock.now(), revoker })
   const made = rows.map(({ organisationId: _, ...row }) => row)
   if (!cascade) return { ended: [], stillValid: made }
@@ -225,7 +230,7 @@ async function revokeIn(ctx: Acting, tx: Tx, { tenant, apiKeyId, cascade, revoke
     one < other ? -1 : 1,
   )
   for (const [organisationId, keys] of others) {
-    if (organisationId !== tenant.organisationId) await lockOrganisation(tx, organisationId)
+    if (organisationId !== reach.organisationId) await lockOrganisation(tx, organisationId)
     await endKeys(ctx, tx, organisationId, { keys, cause: apiKeyId })
   }
   const revokedAt = ctx.clock.now()

@@ -128,6 +128,15 @@ function listOfOneAccount(organisationId: OrganisationId): Sql {
     where own.id = ${organisationId}`
 }
 
+/** Whether the organisation has or had a live key. */
+export async function hadLiveKey(tx: Tx, organisationId: OrganisationId): Promise<boolean> {
+  const { exists } = await tx.one(
+    z.object({ exists: z.boolean() }),
+    sql`select exists (select from api_keys where organisation_id = ${organisationId} and environment = 'live') as exists`,
+  )
+  return exists
+}
+
 /** Returns the valid keys of an organisation. There are few: valid keys are limited. */
 export function listValidKeys(db: Queryable, organisationId: OrganisationId, now: Date): Promise<ApiKeyRow[]> {
   return db.many(
@@ -147,18 +156,19 @@ export async function findOrganisationOfKey(db: Queryable, apiKeyId: ApiKeyId): 
   return row?.organisationId
 }
 
-/**
- * The keys that a caller may list and revoke: a test key those of test; a live key, which may create both, those of the whole
- * organisation.
- */
-function inReach(tenant: Tenant): Sql {
-  return sql`organisation_id = ${tenant.organisationId} and (environment = ${tenant.environment} or ${tenant.environment}::text = 'live')`
+/** The keys that a caller may list and revoke: those of its environment; for the operator those of both. */
+export type KeyReach = Pick<Tenant, 'organisationId'> & Partial<Pick<Tenant, 'environment'>>
+
+function inReach({ organisationId, environment }: KeyReach): Sql {
+  return environment === undefined
+    ? sql`organisation_id = ${organisationId} and environment in ('test', 'live')`
+    : sql`organisation_id = ${organisationId} and environment = ${environment}`
 }
 
 /** Returns keys, newest first, including revoked ones, one more than the limit. */
 export function listApiKeys(
   db: Queryable,
-  tenant: Tenant,
+  own: KeyReach,
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<ListedRows<ApiKeyRow>> {
   return listRows(
@@ -167,13 +177,13 @@ export function listApiKeys(
     page.limit,
     sql`
     select ${columns} from api_keys
-    where ${inReach(tenant)} and ${isBelow(sql`id`, page.after)}
+    where ${inReach(own)} and ${isBelow(sql`id`, page.after)}
     order by id desc`,
   )
 }
 
-export function findApiKey(db: Queryable, tenant: Tenant, apiKeyId: ApiKeyId): Promise<ApiKeyRow | undefined> {
-  return db.maybeOne(ApiKeyRow, sql`select ${columns} from api_keys where ${inReach(tenant)} and id = ${apiKeyId}`)
+export function findApiKey(db: Queryable, own: KeyReach, apiKeyId: ApiKeyId): Promise<ApiKeyRow | undefined> {
+  return db.maybeOne(ApiKeyRow, sql`select ${columns} from api_keys where ${inReach(own)} and id = ${apiKeyId}`)
 }
 
 /**

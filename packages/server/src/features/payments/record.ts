@@ -155,7 +155,7 @@ async function limitReached({ ctx, payment }: Candidate): Promise<Error> {
     const current = isProof(payment)
       ? await usedOf(tx, ctx.tenant, 'proofs', month)
       : await lockCounter(tx, ctx.tenant, 'payments', month)
-    return limitError(ctx, 'payment-limit-reached', plan.paymentsPerMonth, current)
+    return limitError(ctx, 'payment-limit-reached', { limit: plan.paymentsPerMonth, current })
   })
 }
 

@@ -1,4 +1,5 @@
 import type { Operation } from '../../platform/operation.ts'
+import { PageQuery } from '../../platform/wire.ts'
 import { failOrganisation } from '../organisations/index.ts'
 import { fail } from './errors.ts'
 import { type Deps, operation } from './ports.ts'
@@ -15,10 +16,11 @@ export const peopleOperations: readonly Operation<Deps>[] = [
     path: '/account/sessions',
     summary: 'List the sessions in which you are signed in, newest first.',
     description: 'For people who are signed in to the dashboard; API keys have no sessions.',
+    query: PageQuery,
     output: SignInSession,
     list: true,
     errors: { 'person-required': refusals['person-required'] },
-    run: (ctx) => pageOfSessions(ctx),
+    run: (ctx, { query }) => pageOfSessions(ctx, query),
   }),
   operation({
     id: 'account.sessions.end',

@@ -1,6 +1,8 @@
+import type { z } from 'zod'
 import type { Person } from '../../platform/ctx.ts'
 import type { Id } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
+import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { failOrganisation } from '../organisations/index.ts'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
@@ -8,16 +10,18 @@ import type { SignInSession } from './schema.ts'
 import { deleteSession, listSessions } from './store.ts'
 
 /** The sessions of the person who calls, newest first. */
-export async function pageOfSessions(ctx: Ctx): Promise<Page<SignInSession>> {
+export async function pageOfSessions(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<SignInSession>> {
   const person = requirePerson(ctx)
-  const sessions = await listSessions(ctx.db, person.accountId, ctx.clock.now())
-  const items = sessions.map(({ ipAddress, userAgent, ...session }) => ({
+  const after = openCursor(query.cursor)
+  const rows = await listSessions(ctx.db, person.accountId, { now: ctx.clock.now(), limit: query.limit, after })
+  const page = pageOf(rows, query.limit, ({ id }) => id)
+  const items = page.items.map(({ ipAddress, userAgent, ...session }) => ({
     ...session,
     ipAddress: ipAddress === '' ? null : ipAddress,
     userAgent: userAgent === '' ? null : userAgent,
     isCurrent: session.id === person.sessionId,
   }))
-  return { items, next: undefined }
+  return { ...page, items }
 }
 
 /** Ends a session of the person who calls: its next request is 401, in every process. */

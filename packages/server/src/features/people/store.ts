@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { deleteExpired } from '../../platform/db/delete-expired.ts'
+import { isBelow, type ListedRows, listRows } from '../../platform/db/page.ts'
 import { type AccountId, type Id, id, type OrganisationId } from '../../platform/ids.ts'
 import type { SessionInOrganisation } from '../../platform/reader.ts'
 import type { Role } from '../../platform/roles.ts'
@@ -144,15 +145,21 @@ const ListedSession = z.object({
 export type ListedSession = z.output<typeof ListedSession>
 
 /** The sessions of an account that are good at that instant, newest first. */
-export function listSessions(db: Queryable, accountId: AccountId, now: Date): Promise<ListedSession[]> {
-  return db.many(
+export function listSessions(
+  db: Queryable,
+  accountId: AccountId,
+  { now, limit, after }: { readonly now: Date; readonly limit: number; readonly after: string | undefined },
+): Promise<ListedRows<ListedSession>> {
+  return listRows(
+    db,
     ListedSession,
+    limit,
     sql`
     select session."id", session."createdAt" as created_at, session."expiresAt" as expires_at,
       session."ipAddress" as ip_address, session."userAgent" as user_agent
     from auth."session" as session join accounts on accounts.user_id = session."userId"
-    where accounts.id = ${accountId} and session."expiresAt" > ${now}
-    order by session."createdAt" desc, session."id" desc limit 500`,
+    where accounts.id = ${accountId} and session."expiresAt" > ${now} and ${isBelow(sql`session."id"`, after)}
+    order by session."id" desc`,
   )
 }
 

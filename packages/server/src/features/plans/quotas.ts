@@ -180,10 +180,9 @@ export const planErrors = fail.table
 export function limitError(
   ctx: Pick<Deps, 'upgradeUrl'>,
   code: keyof typeof planErrors,
-  limit: number,
-  current: number,
+  { limit, current, detail }: { readonly limit: number; readonly current: number; readonly detail?: string },
 ): Problem {
   const unit = code === 'storage-quota-exceeded' ? ' bytes' : ''
-  const detail = `${fail.table[code].detail.slice(0, -1)}: ${current} of ${limit}${unit} used.`
-  return fail(code, { detail, limit, current, upgradeUrl: ctx.upgradeUrl })
+  const used = `${fail.table[code].detail.slice(0, -1)}: ${current} of ${limit}${unit} used.`
+  return fail(code, { detail: detail ?? used, limit, current, upgradeUrl: ctx.upgradeUrl })
 }

@@ -166,7 +166,7 @@ export async function countOrRefuse(
   const period = periodOf(kind, ctx.clock.now())
   const limit = quotas[kind].limitOf(await planOf(tx, ctx.tenant.organisationId))
   const used = await lockCounter(tx, ctx.tenant, kind, period)
-  if (limit !== unlimited && used + count > limit) throw limitError(ctx, quotas[kind].code, limit, used)
+  if (limit !== unlimited && used + count > limit) throw limitError(ctx, quotas[kind].code, { limit, current: used })
   await addToCounter(tx, { tenant: ctx.tenant, kind, period, n: count })
   await reportThresholds(tx, ctx, { kind, limit, used: used + count })
 }

@@ -161,7 +161,7 @@ export const failToken = defineErrors({
     causes: [
       'The `sessionToken` is mistyped, or a repeated `POST /sessions` replaced it by another one.',
       'The session has expired or was revoked, or the payment that bought it did not settle.',
-      'The `hostname` or wallet of this request is not the one for which the session was bought.',
+      'The `host` or wallet of this request is not the one for which the session was bought.',
     ],
     fix: 'Respond with a fresh 402 (`POST /payments/challenge`), as the middleware does: the payer pays and gets a new session. All causes have the same response, so that it discloses nothing about other sessions.',
   },

@@ -55,7 +55,7 @@ export const NewClockChange = z
       .transform((written, ctx) => {
         const seconds = typeof written === 'number' ? written : parseDuration(written)
         if (typeof seconds === 'number' && seconds >= 1 && seconds <= advanceMax) return seconds
-        ctx.addIssue({ code: 'custom', message: `must be 1 to ${advanceMax} seconds, or a duration from 1s to 366d` })
+        ctx.addIssue({ code: 'custom', message: `must be 1 to ${advanceMax} seconds, or a duration from 1m to 366d` })
         return z.NEVER
       })
       .meta({ description: 'Seconds or a duration such as `25h`, at most 366 days.', example: '25h' }),

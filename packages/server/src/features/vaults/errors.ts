@@ -10,7 +10,7 @@ export const fail = defineErrors({
       'The id is of a vault of another organisation or environment, or a vault token is of another vault.',
       'Somebody deleted it.',
     ],
-    fix: 'Check the id with `GET /vaults`. To keep vaults longer, send a longer `ttl` on creation, extend them before `expiresAt` (event `vault.expiring` comes an hour before), or persist them. An expired vault cannot be restored.',
+    fix: 'Check the id with `GET /vaults`. To keep vaults longer, send a longer `ttl` on creation, extend them before `ttl` (event `vault.expiring` comes an hour before), or persist them. An expired vault cannot be restored.',
   },
   'vault-token-not-found': {
     status: 404,
@@ -23,7 +23,7 @@ export const fail = defineErrors({
     status: 404,
     title: 'Document Not Found',
     detail: 'The vault has no such document.',
-    causes: ['The vault has no document with this `documentId`.'],
+    causes: ['The vault has no document with this `docId`.'],
     fix: '`GET /vaults/{id}` lists the documents that the vault has, with their ids.',
   },
   'item-not-found': {
@@ -55,7 +55,7 @@ export const fail = defineErrors({
     status: 409,
     title: 'Vault Persisted',
     detail: 'The vault is persisted and has no expiry to extend.',
-    causes: ['The vault was persisted, so it never expires and `expiresAt` is null.'],
+    causes: ['The vault was persisted, so it never expires and its `ttl` is null.'],
     fix: 'A persisted vault does not expire. To end it, delete it with `DELETE /vaults/{id}`.',
   },
   'ttl-exceeds-plan': {

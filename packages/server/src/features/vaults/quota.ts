@@ -76,7 +76,7 @@ export function quotaBatchOf(tx: Tx, ctx: Limits, plan: Plan, kind: VaultKind): 
       if (limit !== unlimited) {
         usedBefore ??= await lockCounter(tx, ctx.tenant, kind, period)
         const wanted = usedBefore + taken + count > limit ? await exact(count) : 0
-        if (wanted > limit) throw limitError(ctx, quotas[kind].code, limit, wanted - count)
+        if (wanted > limit) throw limitError(ctx, quotas[kind].code, { limit, current: wanted - count })
       }
       taken += count
     },
@@ -139,7 +139,7 @@ export async function refuseWithoutPayments(tx: Tx, ctx: Limits, plan: Plan): Pr
   const limit = plan.paymentsPerMonth
   if (limit === unlimited) return
   const current = await usedOf(tx, ctx.tenant, 'payments', utcMonthOf(ctx.clock.now()))
-  if (current >= limit) throw limitError(ctx, 'payment-limit-reached', limit, current)
+  if (current >= limit) throw limitError(ctx, 'payment-limit-reached', { limit, current })
 }
 
 /** Refuses one more item than a single vault may have. */
@@ -149,7 +149,7 @@ export function refuseOver(
   limit: number,
   current: number,
 ): void {
-  if (limit !== unlimited && current >= limit) throw limitError(ctx, code, limit, current)
+  if (limit !== unlimited && current >= limit) throw limitError(ctx, code, { limit, current })
 }
 
 /** Refuses an item that would make the vault too large for a seal, whatever the plan grants. */
@@ -158,7 +158,10 @@ export function refuseUnsealable(
   code: 'documents-per-vault-exceeded' | 'files-per-vault-exceeded',
   { documentCount, fileCount }: Pick<VaultRow, 'documentCount' | 'fileCount'>,
 ): void {
-  refuseOver(ctx, code, sealLimits.itemsMax, documentCount + fileCount)
+  const [limit, current] = [sealLimits.itemsMax, documentCount + fileCount]
+  if (current < limit) return
+  const detail = `A vault takes at most ${limit} documents and files, on every plan. Use another vault.`
+  throw limitError(ctx, code, { limit, current, detail })
 }
 
 /** Returns the used amounts and the plan's limits. An expired vault does not count, whether or not it has been deleted. */

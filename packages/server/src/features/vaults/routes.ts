@@ -95,6 +95,7 @@ const ofVaults: readonly Operation<Deps>[] = [
     output: VaultState,
     errors: notFound,
     guests: vaultGuest,
+    guestCredentials: ['vaultToken'],
     run: (ctx, { params }) => getVault(ctx, params.id),
   }),
   operation({
@@ -166,6 +167,7 @@ const ofContents: readonly Operation<Deps>[] = [
     output: VaultDocument,
     errors: { ...notFound, 'document-not-found': fail.table['document-not-found'] },
     guests: vaultGuest,
+    guestCredentials: ['vaultToken'],
     run: (ctx, { params }) => getDocument(ctx, params.id, params.docId),
   }),
   operation({

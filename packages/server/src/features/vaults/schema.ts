@@ -213,7 +213,7 @@ export type SealRequest = z.output<typeof SealRequest>
 export const VaultQuota = z.strictObject({
   active: UsageFigure.describe('Vaults that are not persisted.'),
   persisted: UsageFigure.describe('Persisted vaults.'),
-  storageBytes: UsageFigure.describe('Bytes of all documents and files.'),
+  storageBytes: UsageFigure.describe('Documents, files and emitted events.'),
 })
 export type VaultQuota = z.input<typeof VaultQuota>
 

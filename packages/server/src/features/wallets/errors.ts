@@ -56,7 +56,7 @@ export const fail = defineErrors({
     title: 'Wallet Retired',
     detail: 'The wallet is retired. Restore it first.',
     causes: [
-      'Somebody retired this master wallet (`isActive` is false), and a retired wallet derives no addresses and starts no sweep.',
+      'Somebody retired this master wallet (`provisionStatus` is `retired`), and a retired wallet derives no addresses and starts no sweep.',
     ],
     fix: 'Restore it with `POST /wallet-infra/master-wallets/{id}/restore`, or use another wallet.',
   },

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Operation } from '../operation.ts'
+import type { GuestCredential, Operation } from '../operation.ts'
 import { type ComponentSchemas, componentSchemas } from './component-schemas.ts'
 import { csvOf } from './csv.ts'
 import { deliveryComponents, deliveryOf } from './deliveries.ts'
@@ -34,6 +34,17 @@ export interface Explanations {
   readonly examples?: RecordedExamples
 }
 
+const securitySchemes = {
+  apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: svc_test_sk_… or svc_live_sk_…' },
+  session: { type: 'apiKey', in: 'cookie', name: '__Host-purser.session_token' },
+  vaultToken: { type: 'http', scheme: 'bearer' },
+  streamTicket: { type: 'apiKey', in: 'query', name: 'ticket' },
+  signedLink: { type: 'apiKey', in: 'query', name: 'signature' },
+} satisfies Readonly<Record<'apiKey' | 'session' | GuestCredential, Json>>
+
+/** The credentials that every operation takes. */
+const memberCredentials = [{ apiKey: [] }, { session: [] }]
+
 /** The OpenAPI 3.1 document of these operations and events, generated from the schemas that validate them. */
 export function openApiDocument(
   operations: readonly Operation[],
@@ -57,7 +68,7 @@ export function openApiDocument(
     openapi: '3.1.0',
     info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: '/' }],
-    security: [{ apiKey: [] }],
+    security: memberCredentials,
     'x-every-response': { headers: responseHeaders },
     'x-every-operation': sharedByMethod(),
     tags: [...new Set(operations.map(tagOf))].sort().map((name) => ({ name, description: tags[name] ?? name })),
@@ -66,9 +77,7 @@ export function openApiDocument(
       Object.entries(eventPayloads).map(([type, payload]) => [type, deliveryOf(type, schemas.of(payload, 'output'))]),
     ),
     components: {
-      securitySchemes: {
-        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: svc_test_sk_… or svc_live_sk_…' },
-      },
+      securitySchemes,
       schemas: {
         ...schemas.components,
         ...(Object.keys(eventPayloads).length === 0 ? {} : deliveryComponents.schemas),
@@ -123,9 +132,16 @@ function describe(operation: Operation, { schemas, refusals, parameters: all, ex
     ...(operation.description === undefined ? {} : { description: operation.description }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(content === undefined ? {} : { requestBody: { required: true, content } }),
+    ...securityOf(operation),
     ...refused,
     responses: { ...answersOf(operation, schemas, examples), ...refused.responses },
   }
+}
+
+/** The security of an operation that also takes other credentials than all operations. */
+function securityOf({ guestCredentials }: Operation): Json {
+  if (guestCredentials === undefined) return {}
+  return { security: [...memberCredentials, ...guestCredentials.map((name) => ({ [name]: [] }))] }
 }
 
 function streamedBody({ mediaType, schema, example }: NonNullable<Operation['streamsInput']>): Json {

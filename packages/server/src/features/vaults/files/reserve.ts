@@ -103,7 +103,8 @@ async function reserveBytes(
   if (limit === unlimited) return plan.fileBytes
   const used = await lockStorage(tx, ctx)
   const remaining = limit - used - ((await sumReserved(tx, ctx.tenant)) - current)
-  if (remaining < atLeast) throw limitError(ctx, 'storage-quota-exceeded', limit, Math.min(limit, limit - remaining))
+  if (remaining < atLeast)
+    throw limitError(ctx, 'storage-quota-exceeded', { limit, current: Math.min(limit, limit - remaining) })
   return Math.min(wanted, remaining)
 }
 

@@ -92,6 +92,7 @@ export const vaultFileOperations: readonly Operation<Deps>[] = [
       'range-not-satisfiable': fail.table['range-not-satisfiable'],
     },
     guests: async (deps, request) => (await linkGuest(deps, request)) ?? vaultGuest(deps, request),
+    guestCredentials: ['vaultToken', 'signedLink'],
     run: (ctx, { params, headers }) => downloadFile(ctx, params, headers),
   }),
   operation({

@@ -56,10 +56,10 @@ async function rightOf(ctx: Ctx): Promise<Right> {
 
 export const StreamQuery = z.strictObject({
   from: InstantInput.optional().meta({
-    description: 'Begins with the events after that time (ISO 8601), without those of that very millisecond.',
+    description: 'Begins with the events after that millisecond (ISO 8601).',
   }),
   lastEventId: text(64).optional().meta({
-    description: 'As the Last-Event-ID header, for a page that opens a new stream; the header goes before it.',
+    description: 'As the Last-Event-ID header, which goes before it, for a new stream.',
   }),
   ticket: text(256).optional().meta({
     description: 'In place of a header, for browsers: from `POST /vaults/{id}/tokens` with `kind: "ticket"`.',

@@ -25,8 +25,8 @@ export const vaultStreamOperations: readonly Operation<Deps>[] = [
     summary: 'Follow the events of a vault, as server-sent events.',
     description: [
       'Each event is `id: evt_…` and one `data:` line of JSON: `eventId, type, vaultId, timestamp, payload`. Without `from` and `Last-Event-ID`',
-      'the stream begins now, and that of a sealed vault with its first event. It ends after `vault.sealed` or `vault.expired`, and with the vault, token',
-      'or key. A client that returns with the last event of a sealed vault gets 204, which stops it.',
+      'it begins now; of a sealed vault with its first event. It ends after `vault.sealed` or `vault.expired`, and with the vault, token or key;',
+      'then a sealed vault is 204.',
     ].join(' '),
     params: VaultParams,
     query: StreamQuery,
@@ -34,6 +34,7 @@ export const vaultStreamOperations: readonly Operation<Deps>[] = [
     streamExample,
     otherOutputs: { 204: z.undefined() },
     guests: streamGuest,
+    guestCredentials: ['vaultToken', 'streamTicket'],
     errors: {
       ...notFound,
       'event-not-found': fail.table['event-not-found'],

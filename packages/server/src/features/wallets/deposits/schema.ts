@@ -15,7 +15,7 @@ export const WalletTransaction = z.strictObject({
   direction: z.enum(['in', 'out']).describe('`in` for what it received, `out` for what it sent.'),
   kind: z.enum(transactionKinds).meta({
     description:
-      '`transfer`: ordinary; only incoming ones of this kind are reported by deposit.success. `internal`: between your own managed wallets. `unsupported`: on another chain or in another token than the wallet’s. `fee`: a fee on Tempo. `forward`: from a virtual address to its master. `held`: kept back by the receive policy of the recipient.',
+      '`transfer`: ordinary. `internal`: between your own managed wallets. deposit.success reports both, without sweeps. `unsupported`: on another chain or in another token than the wallet’s. `fee`: a fee on Tempo. `forward`: from a virtual address to its master. `held`: kept back by the receive policy of the recipient.',
   }),
   status: z.enum(transactionStatuses).meta({
     description:

@@ -22,7 +22,7 @@ export const fail = defineErrors({
     title: 'Bank Account Not Found',
     detail: 'No such bank account.',
     causes: [
-      'This organisation has no bank account with this `bankAccountId` in this environment, or the account was deleted (`isActive` is false).',
+      'This organisation has no bank account with this `bankAccountId` in this environment, or the account was deleted.',
     ],
     fix: 'Register the account again with `POST /wallet-infra/bank-accounts`, or send an id that `GET /wallet-infra/bank-accounts` lists.',
   },
