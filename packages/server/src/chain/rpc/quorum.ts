@@ -9,8 +9,8 @@ import type { NodeRpc, Rpc, Voter } from './rpc.ts'
 interface Ballot<T> {
   readonly count: number
   readonly ask: (rpc: Rpc) => Promise<readonly (T | undefined)[]>
-  /** The nodes respond as of their own newest blocks, which may differ: nobody is suspended. */
-  readonly isAtHead?: true
+  /** Which questions, all by default with `true`, are about the newest blocks, where honest nodes may differ: nobody is suspended for them. */
+  readonly isAtHead?: true | ((question: number) => boolean)
 }
 
 type Vote = <T extends string | bigint>(ballot: Ballot<T>) => Promise<readonly (T | undefined)[]>
@@ -149,7 +149,9 @@ function poll<T extends string | bigint>(
     )
     Promise.all(requests).then(() => {
       const decided = outcome()
-      const dissenting = isAtHead ? [] : cast.filter(({ response }) => contradicts(response, decided))
+      const isDeep = (index: number) => isAtHead === undefined || (isAtHead !== true && !isAtHead(index))
+      const deep = decided.map((response, index) => (isDeep(index) ? response : undefined))
+      const dissenting = cast.filter(({ response }) => contradicts(response, deep))
       for (const { voter } of dissenting) suspend(voter)
       resolve(decided)
     }, reject)

@@ -1,10 +1,10 @@
 import { type Hex, networkByName } from '@purser/protocol'
 import { expect, test } from 'vitest'
-import type { QuorumReads } from './port.ts'
 import { createQuorum } from './quorum.ts'
 import { readReceipt } from './read.ts'
 import { createReceipts } from './receipts.ts'
 import type { NodeRpc, Rpc } from './rpc.ts'
+import { createTransferReads } from './transfers.ts'
 
 const hash: Hex = `0x${'5'.repeat(64)}`
 const blockHash: Hex = `0x${'6'.repeat(64)}`
@@ -21,7 +21,8 @@ function aNode({ head, replaced = false }: { readonly head: number; readonly rep
     if (method === 'eth_getTransactionReceipt') return head < 9 || replaced ? null : receipt
     const number = block === 'latest' ? `0x${head.toString(16)}` : block
     const own = replaced ? replacedHash : blockHash
-    return { number, hash: own, timestamp: '0x1', transactions: replaced ? [] : [hash] }
+    const fields = { parentHash: own, timestamp: '0x1', logsBloom: `0x${'0'.repeat(512)}` }
+    return { number, hash: own, ...fields, transactions: replaced ? [] : [hash] }
   }
   const result: Rpc['result'] = async (method, [block]) => resultOf(method, block)
   const call: Rpc['call'] = async (method, params) => ({ ok: true, result: await result(method, params) })
@@ -33,10 +34,10 @@ function aNode({ head, replaced = false }: { readonly head: number; readonly rep
   return rpc
 }
 
-/** Reads receipts from these nodes. Returns the result with the places of the nodes that it suspended. */
+/** Reads from these nodes. Returns the result with the places of the nodes that it suspended. */
 async function readAmong<T>(
   nodes: readonly Parameters<typeof aNode>[0][],
-  read: (receipts: Pick<QuorumReads, 'areInBlocks' | 'isInNoBlock' | 'confirmReceipts'>) => Promise<T>,
+  read: (reads: ReturnType<typeof createReceipts> & ReturnType<typeof createTransferReads>) => Promise<T>,
 ) {
   const network = networkByName('base')
   if (network === undefined) throw new Error('no such network')
@@ -51,7 +52,8 @@ async function readAmong<T>(
     probe: async () => {},
     compareHeads: async () => {},
   }
-  const result = await read(createReceipts(network, createQuorum(network, rpc)))
+  const quorum = createQuorum(network, rpc)
+  const result = await read({ ...createReceipts(network, quorum), ...createTransferReads(network, quorum) })
   // A majority decides before the last node has responded.
   await new Promise(setImmediate)
   return { result, suspended }
@@ -76,4 +78,13 @@ test('a node that has another block shortly after a reorganization is not suspen
     readAmong([{ head }, { head }, { head, replaced: true }], (reads) => reads.confirmReceipts([shown], finality))
   expect(await confirm(9, { depth: 1 })).toEqual({ result: ['yes'], suspended: [] })
   expect(await confirm(1_000)).toEqual({ result: ['yes'], suspended: [3] })
+})
+
+test('a node that has another newest block than a majority is not suspended for it, and for an older one it is', async () => {
+  const nodes = [{ head: 9 }, { head: 9 }, { head: 9, replaced: true }]
+  const replacedOf = (...numbers: readonly bigint[]) =>
+    readAmong(nodes, (reads) => reads.areReplaced(numbers.map((number) => ({ number, hash: blockHash }))))
+  expect(await replacedOf(9n)).toEqual({ result: ['no'], suspended: [] })
+  expect(await replacedOf(9n, 8n)).toEqual({ result: ['no', 'no'], suspended: [] })
+  expect(await replacedOf(1_000n, 9n)).toEqual({ result: ['no', 'no'], suspended: [3] })
 })

@@ -32,7 +32,10 @@ export function createTransferReads(network: Network, quorum: Quorum): Confirmed
           return isSame ? 'no' : 'yes'
         })
       }
-      return (await quorum.vote({ count: blocks.length, ask })).map(verdictOf)
+      // The newest of the blocks may be the head, where honest nodes differ for a moment.
+      const newest = blocks.reduce((most, { number }) => (number > most ? number : most), 0n)
+      const isAtHead = (index: number) => (blocks[index]?.number ?? 0n) > newest - BigInt(network.confirmationDepth)
+      return (await quorum.vote({ count: blocks.length, ask, isAtHead })).map(verdictOf)
     },
   }
 }
