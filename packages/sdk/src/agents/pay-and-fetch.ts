@@ -20,6 +20,13 @@ const properties: Record<string, ToolArgument> = {
   },
 }
 
+/** The name is the Idempotency-Key of the wallet's payment, which the service keeps for a day. */
+const purchaseOfWallet: ToolArgument = {
+  type: 'string',
+  description:
+    'A name of your own for what you buy, such as "report-2026-11". A repeat with this name in the next 24 hours is not paid a second time; a later one is.',
+}
+
 const approvedPaymentId: ToolArgument = {
   type: 'string',
   description: 'The paymentId of an earlier call that needed an approval, once a person has approved it.',
@@ -38,7 +45,7 @@ export function payAndFetchTool(options: PayingToolsOptions, charactersMax: numb
       'Fetches a URL and pays for it if it answers 402 Payment Required (x402 or MPP), within the limits of the user. Returns the status, the body, and what was paid. Use it for paid APIs and pages.',
     inputSchema: {
       type: 'object',
-      properties: isWallet ? { ...properties, approvedPaymentId } : properties,
+      properties: isWallet ? { ...properties, purchase: purchaseOfWallet, approvedPaymentId } : properties,
       required: ['url'],
       additionalProperties: true,
     },

@@ -106,7 +106,7 @@ function paymentFailure(error: PaymentError): Failure {
   }
   if (error instanceof PaymentOutcomeUnknownError) {
     const next =
-      'Do not repeat this call without the same "purchase" name: it would be another payment. With that name it sends the same payment. Otherwise report it to the user.'
+      'Do not repeat this call without the same "purchase" name: it would be another payment. With that name it makes no other payment. Otherwise report it to the user.'
     return { code, message, paid: paidOf(error.payment), next }
   }
   return { code, message, next: 'Do not repeat this call. Report it to the user.' }

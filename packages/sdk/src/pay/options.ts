@@ -70,7 +70,9 @@ export interface PayingFetchOptions {
 export interface PayingRequestInit extends RequestInit {
   /**
    * A name of your own for what this call buys, such as `forecast-paris-2026-11-26`. A repeat with this name, also by
-   * another process with the same ledger, sends the credential that was signed for it and signs nothing.
+   * another process with the same ledger, sends the credential that was signed for it and signs nothing. With a managed
+   * wallet there is no ledger: the name is the `Idempotency-Key` of the payment for a day. A repeat in that day whose 402
+   * differs, as each 402 of a Purser seller does, throws `idempotency-key-reused` and pays nothing; a later repeat pays again.
    */
   readonly purchase?: string | undefined
 }

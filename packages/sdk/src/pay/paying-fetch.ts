@@ -15,8 +15,8 @@ import { payFromWallet, type WalletFetchOptions, walletPayer } from './wallet.ts
 /**
  * Returns a `fetch` that pays. It answers a 402 of x402 (versions 2 and 1) or MPP (`evm/charge`, `tempo/charge`) with
  * one signed payment within the limits, by your signer or by a managed wallet (`wallet`), and returns the seller's next
- * response. It signs at most once per call, and at most once for a `purchase` that the call names. Other 402s and all
- * other responses are returned unchanged. A session from a payment (`X-Service-Session-Id`) is sent with later calls,
+ * response. It signs at most once per call, and at most once for a `purchase` that the call names; with a managed wallet
+ * at most once in a day. Other 402s and all other responses are returned unchanged. A session from a payment (`X-Service-Session-Id`) is sent with later calls,
  * which are then not paid. Throws `LimitExceededError`, `UnsupportedPaymentError`, `ConfirmationDeclinedError`,
  * `PurchaseError`, `SigningError` and `UnreplayableBodyError` if nothing was sent, `PaymentRejectedError` or
  * `PaymentOutcomeUnknownError` if a payment was sent, and what the underlying `fetch` throws if the first request fails.
