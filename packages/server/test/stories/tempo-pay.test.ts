@@ -5,6 +5,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
+import { timesCovered } from '../steady-witness.ts'
 import {
   aTempoPayer,
   aTempoWallet,
@@ -107,11 +108,13 @@ test('a repeat with the same Idempotency-Key gets the first answer', async () =>
   expect((await ask()).body).toEqual(first.body)
 })
 
-test('a transaction that its payer broadcast is accepted by its hash, once', async () => {
+test('a transaction that its payer broadcast is accepted by its hash, once, and the witness covers it', async () => {
   const offer = await challenge()
   const hash = await payer.broadcast(offer)
+  const before = await timesCovered(world.database.db)
   const response = await verify(push(offer, hash, payer))
   expect(response.status).toBe(200)
+  expect(await timesCovered(world.database.db)).toBeGreaterThan(before)
   expect(response.body).toMatchObject({ txHash: hash, settlementPending: false, payer: payer.account.address })
   expect(response.body.settledAt).not.toBeNull()
   expect(codeOf(await verify(push(offer, hash, payer)))).toBe('duplicate-payment')

@@ -4,6 +4,7 @@ import { mppxServer } from '@purser/devnet/mppx'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../src/platform/db/db.ts'
 import { sellersOf } from '../official-sellers.ts'
+import { timesCovered } from '../steady-witness.ts'
 import {
   aTransferStage,
   eventsOf,
@@ -106,6 +107,14 @@ test('a version 1 challenge in the body is paid', async () => {
   expect([paid.status, paid.body.method, credentialOf(paid).header]).toEqual([201, 'x402/v1', 'X-PAYMENT'])
   await redeem(stage, paid)
   expect(await endOf(stage, paid.body.id)).toEqual(['confirmed', null])
+})
+
+test('the witness covers a payment before its credential leaves', async () => {
+  const { child } = await aPayer(stage)
+  const { db } = stage.world.database
+  const before = await timesCovered(db)
+  expect(credentialOf(await pay(stage, { from: child, challenge: challengeOf(offer()) })).value).not.toBe('')
+  expect(await timesCovered(db)).toBeGreaterThan(before)
 })
 
 test('a wallet has at most 1,000 signed payments that may still be used, also of parallel requests, and others pay', async () => {

@@ -197,11 +197,15 @@ async function paymentOf(ctx: Ctx, transferId: TransferId): Promise<ShownPayment
   }
 }
 
-/** Signs if nobody has signed yet. A payment that ended without a signature stays without one. */
+/**
+ * Signs if nobody has signed yet. A payment that ended without a signature stays without one. The credential leaves after the witness covers its payment:
+ * a restored database that lost it would sign another one for a repeat.
+ */
 async function credentialOf(ctx: Ctx, row: TransferRow, payment: PaymentRow): Promise<WalletPayment['credential']> {
   const { draft, validBefore, signature } = payment
   if (draft === null || validBefore === null || (signature === null && row.endedAt !== null)) return null
   const bytes = signature ?? (await keepSignature(ctx.db, row.id, await signatureOf(ctx, row, { draft, validBefore })))
+  await ctx.witness.cover()
   return { ...signedHeader(draft, bytesToHex(bytes)), validBefore }
 }
 
