@@ -18,6 +18,8 @@ import { createOfferedFees, medianOf, suggestedTip } from './fees/offered-fees.t
 import type {
   Chain,
   Head,
+  Holding,
+  HoldingQuestion,
   LookUp,
   QuorumReads,
   Receipt,
@@ -31,11 +33,12 @@ import type {
   TriedCall,
   Watch,
 } from './port.ts'
-import { createBatchedReads, tryCalls, tryOne } from './reads/batched-reads.ts'
-import { balancesCall, readBalances } from './reads/holdings.ts'
+import { createBatchedReads } from './reads/batched-reads.ts'
+import { requestTrial, tryCalls, tryOne } from './reads/call-trials.ts'
+import { balancesCall, readBalances, readHoldings } from './reads/holdings.ts'
 import { createPaymentReads } from './reads/payment-reads.ts'
 import { simulate } from './reads/simulate.ts'
-import { electorateOf, requestAcceptance, requestAgreement, requestVotes } from './rpc/acceptance.ts'
+import { collect, electorateOf, requestAcceptance, requestAgreement, requestVotes } from './rpc/acceptance.ts'
 import { createLogReader } from './rpc/logs.ts'
 import { readHead, readHex, readQuantity, readReceipt, resultOf } from './rpc/read.ts'
 import type { NodeRpc, Rpc, RpcResponse, Voter } from './rpc/rpc.ts'
@@ -44,12 +47,6 @@ import { sendTempo, tryTempo } from './tempo/node.ts'
 
 /** The network's reads and sends that need no block of a quorum: the `Chain` port without block reads and quorum reads. */
 export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, 'blocks' | keyof QuorumReads> {
-  const read = async (to: Address, data: Hex): Promise<Hex> =>
-    readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
-  const readEach = async (calls: readonly { readonly to: Address; readonly data: Hex }[]): Promise<Hex[]> => {
-    const responses = await rpc.batch(calls.map((call) => ({ method: 'eth_call', params: [call, 'latest'] })))
-    return responses.map((response) => readHex(response.ok ? response.result : undefined, 'call result'))
-  }
   const domains = new Map<string, TokenDomain>()
   const batched = createBatchedReads(rpc, network, createOfferedFees(rpc, network))
   const payments = createPaymentReads(rpc, headOf)
@@ -62,23 +59,27 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
       const { dataGas } = await batched.offeredFees()
       return payments.trySending({ ...call, gasLimit: call.gasLimit + l1FeeOf(dataGas, call.data.length / 2 - 1) })
     },
-    call: read,
-    async balances(questions) {
-      const responses = await readEach(
-        questions.map(({ token, account }) => ({ to: token, data: encodeBalanceOf(account) })),
-      )
-      return responses.map((response) => decoded(decodeUint256, response))
-    },
+    call: (to, data) => readCall(rpc, to, data),
+    agreedCall: (to, data, meaningOf = (response) => response) =>
+      requestAgreement(electorateOf(rpc.voters), ({ rpc: one }) => readCall(one, to, data), meaningOf),
+    balances: (questions) => agreedBalances(rpc, questions),
+    agreedHoldings: (questions) => agreedHoldings(rpc, network, questions),
     sanctions: (oracle, accounts) => agreedSanctions(rpc, oracle, accounts),
     async tokenDomain(token) {
       const known = domains.get(token.toLowerCase()) ?? (await agreedDomain(rpc, token))
       if (known !== undefined) domains.set(token.toLowerCase(), known)
       return known
     },
-    tryCalls: (from, calls) => tryCalls(rpc, from, calls),
+    tryCalls: (from, calls) =>
+      requestTrial(network, electorateOf(rpc.voters), ({ rpc: one }) => tryCalls(one, from, calls)),
     refusalOf: (call) => agreedRefusal(rpc, call),
     hasLessCoin: (account, wei) => hasLessCoin(rpc, account, wei),
-    simulate: (from, calls, readings) => simulate(rpc, from, calls, readings),
+    simulate: ({ from, calls, readings, isExpected }) =>
+      requestAgreement(
+        electorateOf(rpc.voters),
+        ({ rpc: one }) => simulate(one, from, calls, readings),
+        (found) => (found.outcome === 'ran' ? `ran: ${isExpected(found.changes)}` : found.outcome),
+      ),
     signersToSendAlone: (needs) => signersToSendAlone(rpc, needs),
     code: (address) => agreedCode(rpc, address),
     head: () => headOf(rpc),
@@ -89,12 +90,71 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     findReceipts: (hashes) => findReceipts(rpc, hashes),
     findEvent: createFindEvent(rpc),
     receipt: (hash) => receiptAnywhere(rpc, hash),
+    agreedLogs: (hash) =>
+      requestAgreement(
+        electorateOf(rpc.voters),
+        async ({ rpc: one }) => (await ownReceipt(one, hash))?.logs,
+        (logs) =>
+          JSON.stringify(logs?.map(({ address, topics, data }) => [address, topics, data]) ?? null).toLowerCase(),
+      ),
     shortReceipt: (hash) => shortReceipt(rpc, hash),
     watch: (senders, hashes) => watch(rpc, senders, hashes),
     tryTempo: (transaction) => agreedTrial(rpc, transaction),
     sendTempo: (raws) => sendTempo(rpc, raws),
     lookUp: (hashes) => lookUp(rpc, hashes),
   }
+}
+
+async function readCall(rpc: Rpc, to: Address, data: Hex): Promise<Hex> {
+  return readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
+}
+
+/** The most of each balance that a majority of the nodes reports at least, so that one of three neither invents nor hides money. */
+async function agreedBalances(
+  { voters }: NodeRpc,
+  questions: readonly { readonly token: Address; readonly account: Address }[],
+): Promise<readonly bigint[]> {
+  const electorate = electorateOf(voters)
+  const calls = questions.map(({ token: to, account }) => ({
+    method: 'eth_call',
+    params: [{ to, data: encodeBalanceOf(account) }, 'latest'],
+  }))
+  const read: (readonly bigint[])[] = []
+  const query = async ({ rpc }: Voter) => {
+    const responses = await rpc.batch(calls)
+    return responses.map((response) => decoded(decodeUint256, readHex(resultOf(response), 'call result')))
+  }
+  const isSame = (one: readonly bigint[], other: readonly bigint[]) => one.every((balance, at) => balance === other[at])
+  await collect(electorate.voters, query, (balances) => {
+    read.push(balances)
+    return read.filter((one) => isSame(one, balances)).length >= electorate.needed
+  })
+  if (read.length < electorate.needed) throw fail('chain-unavailable', {}, new Error('too few nodes answer'))
+  return questions.map((_, index) => {
+    const reported = read.map((balances) => balances[index] ?? 0n)
+    return reported.toSorted((one, other) => (one > other ? -1 : one < other ? 1 : 0))[electorate.needed - 1] ?? 0n
+  })
+}
+
+async function agreedHoldings(
+  { voters }: NodeRpc,
+  network: Network,
+  questions: readonly HoldingQuestion[],
+): Promise<readonly Holding[]> {
+  const known = new Map<string, Holding>()
+  const votes = await requestVotes(electorateOf(voters), questions.length, async ({ rpc }) =>
+    (await readHoldings(rpc, network, questions)).map((holding) => {
+      if (holding instanceof Error) throw holding
+      const text = [holding.native ?? '', ...holding.tokens].join()
+      known.set(text, holding)
+      return text
+    }),
+  )
+  return votes.map((vote) => {
+    const holding = vote === undefined ? undefined : known.get(vote)
+    if (holding === undefined) throw fail('chain-unavailable', {}, new Error('the nodes do not agree on a balance'))
+    return holding
+  })
 }
 
 /** Returns the oracle's result for each account, if a majority of the nodes agrees, so that one node cannot clear a listed account. The time is the median. */

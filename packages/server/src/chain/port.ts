@@ -8,7 +8,7 @@ import type {
   TransferSignature,
 } from '@purser/protocol'
 import type { BlockReads, ConfirmedReads } from './blocks/port.ts'
-import type { Head, Receipt } from './facts.ts'
+import type { Head, Log, Receipt } from './facts.ts'
 import type { LaneCall, Lanes } from './lanes/port.ts'
 import type { SentCall } from './reads/try-sending.ts'
 import type { QuorumReads } from './rpc/port.ts'
@@ -65,7 +65,10 @@ export interface Chain extends QuorumReads {
   tokenDomain(token: Address): Promise<TokenDomain | undefined>
   /** The account's code as of the latest block, as a majority of the nodes reports; `0x` when it has none. */
   code(address: Address): Promise<Hex>
-  /** Whether the call would succeed on the latest block, with the gas used, or the contract's revert reason. */
+  /**
+   * Whether the call would succeed on the latest block, with the gas used, or the contract's revert reason, as a majority of the nodes decides. Throws
+   * `chain-unavailable` while there is none, so a refusal may end what it concerns.
+   */
   tryCall(call: TriedCall): Promise<CallTrial>
   /**
    * The revert reason of a call on the latest block, confirmed by a majority of the nodes; undefined if it would not revert, or reverts without a
@@ -73,12 +76,15 @@ export interface Chain extends QuorumReads {
    */
   refusalOf(call: TriedCall): Promise<string | undefined>
   /**
-   * Whether several calls would succeed atomically in one transaction, in order. The gas is an upper bound that counts each call as a separate
-   * transaction.
+   * Whether several calls would succeed atomically in one transaction, in order, as `tryCall`. The gas is an upper bound that counts each call as a
+   * separate transaction.
    */
   tryCalls(from: Address, calls: readonly LaneCall[]): Promise<CallTrial>
-  /** How an account's calls, in sequence, would change balances as of the latest block. Gas is free, and nothing is stored. */
-  simulate(from: Address, calls: readonly LaneCall[], readings: readonly BalanceReading[]): Promise<Simulation>
+  /**
+   * How an account's calls, in sequence, would change balances as of the latest block. Gas is free, and nothing is stored. A majority of the nodes
+   * agrees on the outcome, and whether the changes are as expected; throws `chain-unavailable` while there is none.
+   */
+  simulate(trial: SimulatedCalls): Promise<Simulation>
   /**
    * Whether the call would succeed as a real transaction on the latest block: at the current gas price, for two block builders and times. A response
    * that does not decide counts as success.
@@ -94,7 +100,7 @@ export interface Chain extends QuorumReads {
   payerFunds(question: PayerQuestion): Promise<PayerFunds>
   /** Inspects a signed Permit2 payment as if the relayer sent it on the latest block. */
   inspectPermit2(probe: Permit2Probe): Promise<Permit2Facts>
-  /** Balances in each token's smallest unit, in the order of the questions, all of one block. */
+  /** Balances in each token's smallest unit, in the order of the questions, as of the latest block: the most that a majority of the nodes reports at least. */
   balances(questions: readonly { readonly token: Address; readonly account: Address }[]): Promise<readonly bigint[]>
   /**
    * The response of the sanctions oracle at that address for each account, as of the latest block, with the block's time. Undefined for an account
@@ -106,10 +112,14 @@ export interface Chain extends QuorumReads {
    * does not have that block is `chain-unavailable`.
    */
   holdings(questions: readonly HoldingQuestion[], blockHash?: Hex): Promise<readonly Holding[]>
+  /** As `holdings` of the latest block, as a majority of the nodes reports. Throws `chain-unavailable` while they differ. */
+  agreedHoldings(questions: readonly HoldingQuestion[]): Promise<readonly Holding[]>
   /** Whether an account has less coin than this, in wei, in the latest block, as a majority of the nodes reports. False while there is none. */
   hasLessCoin(account: Address, wei: bigint): Promise<boolean>
   /** A contract's result as of the latest block. A call that reverts throws `chain-unavailable` too, so use it for calls that must succeed. */
   call(to: Address, data: Hex): Promise<Hex>
+  /** As `call`, as a majority of the nodes reports: the same result, or results of the same meaning. Throws `chain-unavailable` while there is none. */
+  agreedCall(to: Address, data: Hex, meaningOf?: (response: Hex) => string): Promise<Hex>
   head(): Promise<Head>
   /** The priority fee that the node suggests, in wei per gas; `undefined` when it does not suggest one. */
   suggestedTip(): Promise<bigint | undefined>
@@ -124,6 +134,8 @@ export interface Chain extends QuorumReads {
   findReceipts(hashes: readonly Hex[]): Promise<readonly (SeenReceipt | undefined)[]>
   /** The receipt from any node. Undefined proves nothing, since the nodes that have it may not answer: see `areInBlocks`. */
   receipt(hash: Hex): Promise<Receipt | undefined>
+  /** A transaction's logs in order, as a majority of the nodes reports; undefined if it is not mined. Throws `chain-unavailable` while they differ. */
+  agreedLogs(hash: Hex): Promise<readonly Log[] | undefined>
   /** The receipt from the preferred node alone, in one request; `unread` if it has more than half a MiB. */
   shortReceipt(hash: Hex): Promise<ShownReceipt>
   /** The newest transaction in which the contract logged an event with these topics. Searches the whole chain, so use it only on local chains. */
@@ -222,6 +234,14 @@ export interface BalanceReading {
   readonly token: Address
   /** `supply`: the token's total supply. */
   readonly account: Address | 'supply'
+}
+
+interface SimulatedCalls {
+  readonly from: Address
+  readonly calls: readonly LaneCall[]
+  readonly readings: readonly BalanceReading[]
+  /** Whether the changes, in the order of the readings, are those that the caller requires. */
+  readonly isExpected: (changes: readonly bigint[]) => boolean
 }
 
 /**

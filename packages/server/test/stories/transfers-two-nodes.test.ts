@@ -15,6 +15,7 @@ import {
   type TransferStage,
   transferOf,
 } from '../transfer-stage.ts'
+import { codeOf } from '../world.ts'
 
 // The first configured node lies; the second is the chain itself.
 let stage: TransferStage
@@ -73,8 +74,16 @@ test('a new wallet sends nothing while one of two nodes answers nonsense, and se
   expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
 })
 
-test('an absurd gas estimate of one node is checked with the other', async () => {
+test.each([
+  ['absurd', { result: '0xffffffffffff' }],
+  ['far higher', { result: '0x4c4b40' }],
+  ['a refusal', { error: { code: 3, message: 'execution reverted', data: '0x' } }],
+])('a transfer whose gas estimate is %s at one node is 503, and is sent once they agree', async (_what, response) => {
   const master = await aMaster(stage)
-  stage.node.lie('eth_estimateGas', () => ({ result: '0xffffffffffff' }))
-  expect((await send(stage, bodyFrom(master))).body.status).toBe('confirmed')
+  stage.node.lie('eth_estimateGas', () => response)
+  const body = bodyFrom(master)
+  const refused = await send(stage, body)
+  expect([refused.status, codeOf(refused), await reservedBy(stage, master)]).toEqual([503, 'chain-unavailable', 0n])
+  stage.node.tellTheTruth()
+  expect((await send(stage, body)).body.status).toBe('confirmed')
 })

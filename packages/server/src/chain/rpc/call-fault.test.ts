@@ -1,7 +1,7 @@
 import type { Address } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import { isProblem } from '../../platform/errors.ts'
-import { tryOne } from '../reads/batched-reads.ts'
+import { tryOne } from '../reads/call-trials.ts'
 import { trySending } from '../reads/try-sending.ts'
 import type { Rpc } from './rpc.ts'
 

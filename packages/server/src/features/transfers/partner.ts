@@ -139,13 +139,13 @@ export function encodeApproval(spender: Address, rawAmount: bigint): Hex {
   return `${approve}${word(spender)}${word(rawAmount)}`
 }
 
-/** The contract's allowance for a token of the account, as of the latest block. */
+/** The contract's allowance for a token of the account, as of the latest block, as a majority of the nodes reports. */
 export async function allowanceOf(
   chain: Chain,
   token: Address,
   { owner, spender }: { readonly owner: Address; readonly spender: Address },
 ): Promise<bigint> {
-  const response = await chain.call(token, encodeAllowance({ owner, spender }))
+  const response = await chain.agreedCall(token, encodeAllowance({ owner, spender }))
   return /^0x[0-9a-f]{64}$/i.test(response) ? BigInt(response) : 0n
 }
 

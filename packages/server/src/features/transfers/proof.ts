@@ -27,7 +27,17 @@ export async function proveCall(
     log.error(facts, 'a partner’s call differs from the request')
     return { outcome: 'differs' }
   }
-  const ran = await chain.simulate(request.fromAddress, [...before, call], expected)
+  const differingIn = (changes: readonly bigint[]) =>
+    expected.filter(({ least, most }, index) => {
+      const change = changes[index]
+      return change === undefined || change < least || (most !== undefined && change > most)
+    })
+  const ran = await chain.simulate({
+    from: request.fromAddress,
+    calls: [...before, call],
+    readings: expected,
+    isExpected: (changes) => differingIn(changes).length === 0,
+  })
   if (ran.outcome === 'unable') {
     log.error(
       facts,
@@ -36,10 +46,7 @@ export async function proveCall(
     return ran
   }
   if (ran.outcome === 'refused') return ran
-  const wrong = expected.filter(({ least, most }, index) => {
-    const change = ran.changes[index]
-    return change === undefined || change < least || (most !== undefined && change > most)
-  })
+  const wrong = differingIn(ran.changes)
   if (wrong.length === 0) return { outcome: 'proven' }
   const differing = wrong.map(({ token, account }) => `${token} of ${account}`)
   log.error({ ...facts, differing }, 'a partner’s call does not make the expected balance changes')

@@ -118,7 +118,7 @@ async function refuseHoldings(
 ): Promise<boolean> {
   const { tokens, nativeCoin } = chain.network
   const addresses = tokens.map(({ address }) => address)
-  const read = await chain.holdings(wallets.map(({ address: account }) => ({ account, tokens: addresses })))
+  const read = await chain.agreedHoldings(wallets.map(({ address: account }) => ({ account, tokens: addresses })))
   const holdings = wallets.flatMap((wallet, at): Holding[] => {
     const { native = 0n, tokens: amounts = [] } = read[at] ?? {}
     const coin =

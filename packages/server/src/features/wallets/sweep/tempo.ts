@@ -173,10 +173,10 @@ async function refusalNow(
 ): Promise<string | undefined> {
   const { asset: token, fromAddress: account, rawAmount } = transfer
   const chain = ctx.chains.on(network)
-  const [locked = 0n] = await chain.balances([{ token, account }])
-  if (locked < rawAmount) return 'insufficient-balance'
   const trial = await chain.tryCall({ from: account, ...callOf(transfer) })
-  return trial.ok ? undefined : 'transfer-refused'
+  if (trial.ok) return undefined
+  const [locked = 0n] = await chain.balances([{ token, account }])
+  return locked < rawAmount ? 'insufficient-balance' : 'transfer-refused'
 }
 
 /** Name of these transactions in the children's lanes. */
