@@ -62,9 +62,9 @@ function withReaders({ chains, ...deps }: PartnerDeps): RoutingAdapterDeps {
   return {
     ...deps,
     reader: {
-      call: (network, to, data) => chains.on(network).call(to, data),
+      call: (network, ...call) => chains.on(network).agreedCall(...call),
       blockNumber: async (network) => (await chains.on(network).head()).number,
-      logs: async (network, txHash) => (await chains.on(network).receipt(txHash))?.logs,
+      logs: (network, txHash) => chains.on(network).agreedLogs(txHash),
     },
     deliveries: {
       async numberAtDepth(network, account, call) {

@@ -261,7 +261,7 @@ async function attested(
   if (isUsed(await reader.call(network, messageTransmitter, usedNonces)))
     return { state: 'pending', partnerStatus: 'delivered-not-final' }
   // The contract accepts it only in earlier blocks, and a claim is mined in the next block at the earliest.
-  if (burn.expirationBlock !== 0n && (await numberSeen(reader, network)) + 1n >= burn.expirationBlock) {
+  if (burn.expirationBlock !== 0n && (await isExpiring(reader, network, burn.expirationBlock))) {
     await reattest(api, burn)
     log.warn({ partner: name, txHash: route.txHash }, 'an attestation expired and was requested again')
     return { state: 'pending', partnerStatus: 'attestation-expired' }
@@ -282,13 +282,18 @@ async function attested(
 const usedRefusal = 'Nonce already used'
 
 /**
- * Number of the latest block as contracts on the chain see it (`block.number`), with which Circle's contract compares the expiration. On Arbitrum
+ * Whether the next block is the one of the expiration. Circle's contract compares it with the number of the block as contracts on the chain see it (`block.number`). On Arbitrum
  * it is about Ethereum's, twenty times lower than the chain's own. Source: Arbitrum's documentation, "Block numbers and time".
  */
-async function numberSeen(reader: ChainReader, network: Network): Promise<bigint> {
-  const number = wordsOf(await reader.call(network, multicall3Address, encodeBlockNumber())).uint(0)
-  if (number === undefined) throw new Error(`no contract of ${network.name} returned its block number`)
-  return number
+async function isExpiring(reader: ChainReader, network: Network, expirationBlock: bigint): Promise<boolean> {
+  const isAt = (response: Hex): boolean | undefined => {
+    const number = wordsOf(response).uint(0)
+    return number === undefined ? undefined : number + 1n >= expirationBlock
+  }
+  const meaningOf = (response: Hex): string => String(isAt(response))
+  const isReached = isAt(await reader.call(network, multicall3Address, encodeBlockNumber(), meaningOf))
+  if (isReached === undefined) throw new Error(`no contract of ${network.name} returned its block number`)
+  return isReached
 }
 
 function isUsed(response: Hex): boolean {

@@ -192,10 +192,10 @@ interface Received {
   readonly isOther: boolean
 }
 
-/** Chain reads for the adapters. */
+/** Chain reads for the adapters. All but the block number are those of a majority of the nodes; they throw `chain-unavailable` while there is none. */
 export interface ChainReader {
-  /** A call's answer as of the latest block. */
-  call(network: Network, to: Address, data: Hex): Promise<Hex>
+  /** A call's result as of the latest block. Nodes agree if their results are the same, or have the same meaning. */
+  call(network: Network, to: Address, data: Hex, meaningOf?: (response: Hex) => string): Promise<Hex>
   blockNumber(network: Network): Promise<bigint>
   /** A transaction's logs in order; undefined when it is not mined. */
   logs(network: Network, txHash: Hex): Promise<readonly ChainLog[] | undefined>
