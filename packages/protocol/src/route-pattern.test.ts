@@ -110,3 +110,9 @@ test('the longest path that a registry takes costs no time, however it was made'
   for (const unit of hostile) routePatternOf(`/${unit.repeat(2_048)}!`)
   expect(process.threadCpuUsage(before).user / 1_000).toBeLessThan(1_000)
 })
+
+test('the time grows with the length of the text only', () => {
+  const { user: start } = process.cpuUsage()
+  expect(routePatternOf(`/${'{'.repeat(100_000)}`)).toHaveLength(100_001)
+  expect(process.cpuUsage().user - start).toBeLessThan(100_000)
+})

@@ -17,7 +17,9 @@ const variable = '{id}'
  * routePatternOf('/forecast?day=1') // '/forecast'
  */
 export function routePatternOf(path: string): string {
-  const segments = withoutQuery(path).replace(/\{+\//g, '/').split('/')
+  const segments = withoutQuery(path)
+    .replace(/(?<!\{)\{+\//g, '/')
+    .split('/')
   const kept = segments.filter((segment) => segment !== '' && segment !== '.')
   return `/${kept.map((segment) => (isParameter(segment) || isIdentifier(segment) ? variable : segment)).join('/')}`
 }

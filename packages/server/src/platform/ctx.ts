@@ -130,6 +130,8 @@ export interface Background {
   audit(tx: Tx, entry: AuditEntry): Promise<void>
   /** For operations with `idempotency: 'intent'`: ties the caller's Idempotency-Key to the resource in the intent's transaction. */
   readonly idempotency: IdempotencyHandle | undefined
+  /** Counts the record of a refusal as a change of settings; false beyond the caller's limit. Undefined for work of the service itself. */
+  readonly mayRecordRefusal?: (() => boolean) | undefined
   /** For operations with `idempotency: 'batch'`: the caller's Idempotency-Key, which the handler claims and stores in its batch's transaction. */
   readonly batchedKey?: BatchedKey | undefined
 }

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { privateRanges, rangeOfAddress } from './address-ranges.ts'
+import { parseUrl } from './parse-url.ts'
 
 /** Where a customer's URL may lead: to public hosts over https, or, for development, into the deployment's own networks. */
 export type Reach = 'public' | 'public-and-private'
@@ -37,10 +38,10 @@ const localNames = /(?:^|\.)(?:localhost|local|internal|intranet|lan|home\.arpa|
  */
 export function parseCustomerUrl(text: string, urls: CustomerUrls): URL | UrlRefusal {
   if (text.length > urlLengthMax) return 'url-too-long'
-  if (/[\x00-\x20\x7f\\]/.test(text) || !URL.canParse(text)) return 'url-malformed'
+  const url = parseUrl(text)
+  if (/[\x00-\x20\x7f\\]/.test(text) || url === undefined) return 'url-malformed'
   if (!/^https?:/i.test(text)) return 'scheme-refused'
   if (!/^https?:\/\//i.test(text)) return 'url-malformed'
-  const url = new URL(text)
   if (url.username !== '' || url.password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) return 'credentials-refused'
   return whyNotHost(url, urls) ?? url
 }

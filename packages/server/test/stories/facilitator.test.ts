@@ -308,3 +308,17 @@ test('payTo cannot be a token or an address of this service', async () => {
     expect((await facilitator.settle(requested)).body).toMatchObject({ success: false, transaction: '' })
   }
 })
+
+test('a resource whose route is too long for an index is sold without a route, and fails no other payment of its batch', async () => {
+  const wide = Array.from({ length: 1_500 }, (_, at) => String.fromCodePoint(0x4e00 + ((at * 7_919) % 20_000))).join('')
+  const bodies = await Promise.all([pay(), pay(), pay()])
+  const urls = [`https://a.example/${wide}`, soldAt, `https://${wide}.example/`]
+  const named = bodies.map((body, at) => ({
+    ...body,
+    paymentPayload: { ...body.paymentPayload, resource: { url: urls[at] } },
+  }))
+  const responses = await Promise.all(named.map((body) => facilitator.verify(body)))
+  expect(responses.map(({ status, body }) => [status, body.isValid])).toEqual(Array(3).fill([200, true]))
+  const logs = (await world.call(org.testKey, 'GET', '/payments/logs?limit=3')).list
+  expect(logs.map(({ route }) => route).toSorted()).toEqual(['https://api.example.com/weather', null, null])
+})

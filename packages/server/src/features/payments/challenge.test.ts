@@ -9,6 +9,7 @@ import {
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { offerOf, offersOf, requestOf } from '../../../test/mpp-agent.ts'
 import { type Answer, aWorld, codeOf, type Org, unreachableMain, type World } from '../../../test/world.ts'
+import { ChallengeRequest } from './schema.ts'
 
 let world: World
 let org: Org
@@ -205,4 +206,16 @@ test('in live mode a proof is required on Tempo’s main network', async () => {
     currency: '0x20C000000000000000000000b9537d11c60E8b50',
     methodDetails: { chainId: 4217 },
   })
+})
+
+test('a long host of other characters than ASCII is refused before it is parsed, which would take a tenth of a second', () => {
+  const wide = String.fromCodePoint(...Array.from({ length: 5_400 }, (_, at) => 0x4e00 + at))
+  const { user: start } = process.cpuUsage()
+  for (const given of [
+    { hostname: wide },
+    { resource: `https://${wide}/` },
+    { resource: `https:${wide.slice(0, 2_000)}` },
+  ])
+    expect(ChallengeRequest.safeParse({ walletId: wallet.id, price: '1', ...given }).success).toBe(false)
+  expect(process.cpuUsage().user - start).toBeLessThan(40_000)
 })

@@ -14,6 +14,7 @@ import { instantOf } from '../../platform/clock.ts'
 import { equalInConstantTime } from '../../platform/constant-time.ts'
 import { callerId } from '../../platform/ctx.ts'
 import { logIdOf, newId } from '../../platform/ids.ts'
+import { parseUrl } from '../../platform/parse-url.ts'
 import { gasOf, gasOfAuthorization } from '../relayer/index.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { type CheckedCredential, type GoodVerdict, gasPaidBy, refused } from './credential.ts'
@@ -152,11 +153,18 @@ function deliveryOf({ reportsDelivery, digest }: VerifyRequest): Delivery | null
   return reportsDelivery ? { digest: digest ?? null, challengeId: null } : null
 }
 
-/** Returns the address of the paid route: origin and path without the query, which may contain a caller's private input. */
+/** Most bytes of a route. An index contains it, and PostgreSQL refuses index rows of more than 2,704 bytes. */
+export const routeBytesMax = 2_048
+
+/**
+ * Returns the address of the paid route: origin and path without the query, which may contain a caller's private input. It is ASCII: each other
+ * character of the resource becomes up to nine. Null if it is too long.
+ */
 export function routeOf(resource: string | undefined): string | null {
-  if (resource === undefined) return null
-  const { origin, pathname } = new URL(resource)
-  return `${origin}${pathname}`
+  const url = resource === undefined ? undefined : parseUrl(resource)
+  if (url === undefined) return null
+  const route = `${url.origin}${url.pathname}`
+  return route.length > routeBytesMax ? null : route
 }
 
 /** The extension's key in `extensions` (x402 extension payment-identifier). */

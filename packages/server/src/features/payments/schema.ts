@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Id, id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
+import { isWebUrl, parseUrl } from '../../platform/parse-url.ts'
 import { CreatedAt, Instant, PageQuery, periodFilters, text } from '../../platform/wire.ts'
 
 const WalletId = z
@@ -17,10 +18,7 @@ const Price = z
   .regex(/^\d{1,60}(\.\d{1,60})?$/, 'must be a decimal amount such as "0.01"')
   .meta({ example: '0.01' })
 
-const Resource = text(2048).refine((value) => {
-  const protocol = URL.parse(value)?.protocol
-  return protocol === 'https:' || protocol === 'http:'
-}, 'must be an http(s) URL')
+const Resource = text(2048).refine(isWebUrl, 'must be an http(s) URL')
 
 /** The only algorithm that both drafts and official clients read: a challenge with another could not be paid. */
 const BodyDigest = z
@@ -49,7 +47,7 @@ export const ChallengeRequest = z
       .string()
       .max(253)
       .regex(/^[A-Za-z0-9.-]+(:\d{1,5})?$/, 'must be a host name')
-      .refine((value) => URL.canParse(`https://${value}/`), 'must be a host name')
+      .refine((value) => parseUrl(`https://${value}/`) !== undefined, 'must be a host name')
       .optional()
       .describe('Host that sells, in place of `resource`.'),
     price: Price.describe('Price in US dollars.'),

@@ -23,16 +23,26 @@ export function cookieAttributesOf(baseUrl: string) {
 
 /** The value of a cookie in a Cookie header, decoded; undefined where it is not there or not decodable. */
 export function cookieValue(header: string | undefined, name: string): string | undefined {
-  for (const part of (header ?? '').split(';')) {
-    const [key, ...rest] = part.split('=')
-    if (key?.trim() !== name) continue
+  const cookies = header ?? ''
+  const sought = `${name}=`
+  for (let at = cookies.indexOf(sought); at !== -1; at = cookies.indexOf(sought, at + sought.length)) {
+    if (!beginsCookie(cookies, at)) continue
+    const from = at + sought.length
+    const end = cookies.indexOf(';', from)
     try {
-      return decodeURIComponent(rest.join('=').trim())
+      return decodeURIComponent(cookies.slice(from, end === -1 ? undefined : end).trim())
     } catch {
       return undefined
     }
   }
   return undefined
+}
+
+/** Whether a cookie begins at this place: nothing but spaces is before it. */
+function beginsCookie(cookies: string, at: number): boolean {
+  let before = at - 1
+  while (cookies[before] === ' ' || cookies[before] === '\t') before -= 1
+  return before < 0 || cookies[before] === ';'
 }
 
 /**

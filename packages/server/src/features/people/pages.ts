@@ -6,6 +6,7 @@ import { type People, refuseOtherOrigin } from '../../platform/http/identify.ts'
 import { readJson } from '../../platform/http/json.ts'
 import { validationProblem } from '../../platform/http/problem.ts'
 import type { PageRequest, PublicPage } from '../../platform/http/server.ts'
+import { parseUrl } from '../../platform/parse-url.ts'
 import { unstorableText, unstorableTexts } from '../../platform/wire.ts'
 import { knownBrowserCookieOf } from './known-browser.ts'
 import type { Deps } from './ports.ts'
@@ -31,6 +32,30 @@ const paths: Readonly<Record<string, readonly RegExp[]>> = {
 
 /** Most characters of a page of the dashboard. Anybody begins a sign-in, and its pages are stored until it ends. */
 const pageUrlLengthMax = 512
+
+const PageUrl = z
+  .string()
+  .refine(
+    (url) => url.length <= pageUrlLengthMax && (/^\/(?![/\\])/.test(url) || parseUrl(url) !== undefined),
+    'must be a short URL',
+  )
+const ShortText = z.string().max(512)
+
+/** The members of a request that lead to a page, and the name of a passkey or a person. better-auth limits the length of none. */
+const bounded = {
+  callbackURL: PageUrl.optional(),
+  redirectTo: PageUrl.optional(),
+  errorCallbackURL: PageUrl.optional(),
+  newUserCallbackURL: PageUrl.optional(),
+  name: z.string().max(200).optional(),
+}
+
+/** The body of every path: what a passkey signs, and short values. The id of a credential has at most 1,023 bytes (WebAuthn, section 5.8.3). */
+const Body = z
+  .object({ ...bounded, response: z.looseObject({ id: z.string().max(1_364) }).optional() })
+  .catchall(z.union([ShortText, z.number(), z.boolean(), z.null()]))
+/** A parameter of the query. What an issuer returns may be long. */
+const Parameter = z.looseObject({ ...bounded, context: ShortText.optional() })
 
 /**
  * The paths that start a sign-in at an issuer, and the members of their body. better-auth also accepts an `idToken` there, which is refused: anybody
@@ -107,6 +132,7 @@ async function respondToSignIn(
   else if (openedPath.test(path)) refuseUnseen(headers)
   const sent = body.length === 0 ? undefined : readJson(body)
   refuseUnstorable(url, sent)
+  refuseLong(url, sent)
   const begun = issuerPath.test(path) ? IssuerBody.safeParse(sent) : undefined
   if (begun?.success === false) throw validationProblem(begun.error.issues)
   const cookie = freshPath.test(path) ? people.cookieOf(headers.cookie) : undefined
@@ -157,6 +183,16 @@ function refuseUnstorable(url: string, sent: unknown): void {
     message: unstorableText,
   }))
   if (errors.length > 0) throw failPlatform('validation-error', { errors })
+}
+
+/** Refuses long values: better-auth would parse them as URLs, write them to the log, or store them. */
+function refuseLong(url: string, sent: unknown): void {
+  const parameters = [...new URL(url, 'http://localhost').searchParams].map(([name, value]) => ({ [name]: value }))
+  const results = [
+    ...parameters.map((one) => Parameter.safeParse(one)),
+    ...(sent === undefined ? [] : [Body.safeParse(sent)]),
+  ]
+  for (const { error } of results) if (error !== undefined) throw validationProblem(error.issues)
 }
 
 async function rawResponse(response: Response): Promise<RawResponse> {

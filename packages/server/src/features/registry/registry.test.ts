@@ -18,6 +18,9 @@ const snapshot = {
   protocol: 'x402',
 }
 
+/** 900 characters, 2,700 bytes, that no compression makes short. */
+const wide = Array.from({ length: 900 }, (_, at) => String.fromCodePoint(0x4e00 + ((at * 7_919) % 20_000))).join('')
+
 function see(org: Org, changes: Record<string, unknown> = {}, key = org.testKey): Promise<Answer> {
   return world.call(key, 'POST', '/registry/snapshots', { ...snapshot, ...changes })
 }
@@ -82,6 +85,8 @@ test.each([
   ['a method of other letters', { method: 'GET /' }],
   ['a pattern that is a whole URL', { routePattern: 'https://example.com/x' }],
   ['a pattern that is too long', { routePattern: `/${'x'.repeat(2_048)}` }],
+  ['a pattern with too many bytes for an index', { routePattern: `/${wide}` }],
+  ['a pattern with too many parameters', { routePattern: '/1'.repeat(33) }],
   ['a negative amount', { amount: '-1' }],
   ['an amount with an exponent', { amount: '1e3' }],
   ['an amount as a number', { amount: 0.01 }],

@@ -1,6 +1,8 @@
+import { routePatternOf } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
+import { parseUrl } from '../../platform/parse-url.ts'
 import { CreatedAt, Instant, PageQuery, text } from '../../platform/wire.ts'
 
 /** Most parameters of one kind that a route keeps. */
@@ -55,8 +57,7 @@ const Host = text(260, 1)
   .meta({ example: 'api.example.com' })
 
 function hostOf(written: string): string | undefined {
-  if (/[\s/?#@\\]/.test(written) || !URL.canParse(`https://${written}/`)) return undefined
-  return new URL(`https://${written}/`).host
+  return /[\s/?#@\\]/.test(written) ? undefined : parseUrl(`https://${written}/`)?.host
 }
 
 /** Decimal US dollars as text, with as many digits as a price may have. */
@@ -67,6 +68,19 @@ const Dollars = z
 
 const Protocol = z.enum(['x402', 'mpp'])
 
+/** Most bytes of a route's pattern. An index contains it, and PostgreSQL refuses index rows of more than 2,704 bytes. */
+const routeBytesMax = 2_048
+/** Most parameters in a route's pattern. */
+const routeParamsMax = 32
+const tooLongRoute = `must have at most ${routeBytesMax} bytes and ${routeParamsMax} parameters, with {id} for identifiers`
+
+/** Judges the pattern that is stored, which may be longer than the text that was sent. */
+function isShortRoute(written: string): boolean {
+  if (written.length > routeBytesMax) return false
+  const pattern = routePatternOf(written)
+  return Buffer.byteLength(pattern) <= routeBytesMax && pattern.split('{').length <= routeParamsMax + 1
+}
+
 export const Snapshot = z.strictObject({
   host: Host.describe('Host of the route, with a port other than that of https.'),
   method: z
@@ -75,7 +89,7 @@ export const Snapshot = z.strictObject({
     .transform((method) => method.toUpperCase())
     .meta({ example: 'GET' })
     .describe('HTTP method of the route.'),
-  routePattern: text(2_048, 1).regex(/^\//, 'must begin with /').meta({
+  routePattern: text(routeBytesMax, 1).regex(/^\//, 'must begin with /').refine(isShortRoute, tooLongRoute).meta({
     description: 'A router’s pattern or a path. What looks like an identifier becomes {id}; the query is left out.',
     example: '/users/:id',
   }),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import { type Db, sql } from './db.ts'
+import { type Db, isRefusedData, sql } from './db.ts'
 import type { LastWrite } from './last-writes.ts'
 
 let database: TestDatabase
@@ -120,4 +120,22 @@ test('statements that read by keys have one plan for lists of every length, whic
     { readsByKeys: true },
   )
   expect(read).toEqual({ plans: { custom: 0n, generic: 8n }, whole: 0n })
+})
+
+test.each([
+  [
+    'a value too long for an index',
+    sql`insert into given select string_agg(md5(n::text), '') from generate_series(1, 300) as n`,
+    true,
+  ],
+  ['a value that is no number', sql`insert into given select ('x' || md5('1'))::int::text`, true],
+  ['a column that does not exist', sql`insert into given (other) values (1)`, true],
+  ['a statement that ran too long', sql`insert into given select pg_sleep(10)::text`, false],
+] as const)('%s may be the fault of one row', async (_, statement, isOfRow) => {
+  const attempt = database.db.tx(async (tx) => {
+    await tx.run(sql`create temporary table given (value text primary key) on commit drop`)
+    await tx.run(sql`set local statement_timeout = 200`)
+    await tx.run(statement)
+  })
+  expect(isRefusedData(await attempt.catch((error: unknown) => error))).toBe(isOfRow)
 })

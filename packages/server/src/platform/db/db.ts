@@ -313,11 +313,15 @@ export function dbInside(tx: Tx): Db {
   }
 }
 
+/** SQLSTATE classes that no row causes: connection, transaction state, rollback, resources, locks, intervention, and input or output. */
+const causedByNoRow = /^(08|25|40|53|55|57|58)/
+
 /**
- * Whether the database or a trigger refused the values of a statement, which then had no effect (classes 22 and 23 of SQLSTATE, P0001 and PU001).
+ * Whether the database or a trigger refused a statement, which then had no effect, for a reason that may be in one of its rows. Only the classes that
+ * no row causes are excluded, so that a row fails alone also for a reason that nobody foresaw, such as a value too long for an index (54000).
  */
 export function isRefusedData(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && /^(2[23]|P0001|PU001)/.test(error.code ?? '')
+  return error instanceof pg.DatabaseError && error.code !== undefined && !causedByNoRow.test(error.code)
 }
 
 /** Whether a statement failed, without effect, because it inserts something for an organisation that was deleted (migration 0258). */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import { qualityOf } from './accept.ts'
+import { namesTag, qualityOf } from './accept.ts'
 import type { RawResponse } from './call.ts'
 import type { PageRequest } from './public-page.ts'
 
@@ -35,7 +35,7 @@ function encodedPage({ headers: own, body }: Page): EncodedPage {
       'cache-control': 'public, no-cache',
       ...(encoding !== undefined && { 'content-encoding': encoding }),
     }
-    if (hasPage(requested['if-none-match'], etag)) return { status: 304, headers: notModified(headers), body: '' }
+    if (namesTag(requested['if-none-match'], etag)) return { status: 304, headers: notModified(headers), body: '' }
     if (encoding === undefined) return { status: 200, headers, body }
     const bytes = encoded.get(encoding) ?? encoders[encoding](body)
     encoded.set(encoding, bytes)
@@ -51,12 +51,6 @@ export function keptPages(headers: Page['headers']): (name: string, make: () => 
     kept.set(name, page)
     return page
   }
-}
-
-/** Compares weakly, as a GET does (RFC 9110, section 13.1.2). */
-function hasPage(ifNoneMatch: string | undefined, etag: string): boolean {
-  const tags = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-  return tags.includes('*') || tags.includes(etag)
 }
 
 function notModified(headers: Readonly<Record<string, string>>): Record<string, string> {

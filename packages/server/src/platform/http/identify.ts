@@ -96,9 +96,12 @@ async function findCaller(
 ): Promise<Caller> {
   const { people, deps } = options
   const { headers, params, query } = request
-  const credential = headers.authorization ?? people?.cookieOf(headers.cookie)
+  const cookie = headers.authorization === undefined ? people?.cookieOf(headers.cookie) : undefined
+  const credential = headers.authorization ?? cookie
   const name = credential === undefined ? undefined : count.lookup(credential)
-  if (credential === undefined && operation.guests !== undefined) count.lookup('')
+  // A ticket or a signed link is looked up whatever credential is beside it.
+  const showsLink = query.ticket !== undefined || query.signature !== undefined
+  if (operation.guests !== undefined && (credential === undefined || showsLink)) count.lookup('')
   const isReadable = unstorableTexts([params, query]).length === 0
   const guest = isReadable ? await operation.guests?.(operation.deps, request) : undefined
   if (guest !== undefined) {
@@ -106,7 +109,6 @@ async function findCaller(
     else count.address()
     return guest
   }
-  const cookie = headers.authorization === undefined ? people?.cookieOf(headers.cookie) : undefined
   if (people !== undefined && cookie !== undefined) {
     const caller = await known(count, name, () => findPerson(deps, people, { operation, request, cookie }))
     count.caller(caller)

@@ -249,7 +249,7 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
       const { caller } = request
       if (caller === undefined) throw new Error('a request without a caller was admitted')
-      const ctx = makeCtx(deps, caller, request.id as RequestId)
+      const ctx = makeCtx(deps, caller, request.id as RequestId, () => context.settings.mayTake(caller))
       const { shareOwner } = caller
       const { charge, owe } = chargesOf(admit, caller, reply)
       const requested = { ...rawRequest(request), charge }

@@ -1,7 +1,8 @@
 import type { JsonObject } from '@purser/protocol'
 import { z } from 'zod'
+import { isWebUrl, parseUrl } from '../../../platform/parse-url.ts'
 import { text } from '../../../platform/wire.ts'
-import { routeOf } from '../new-payment.ts'
+import { routeBytesMax, routeOf } from '../new-payment.ts'
 import type { FacilitatorBody } from './schema.ts'
 
 /** The columns of a payment that describe the purchased resource. */
@@ -22,7 +23,7 @@ const Description = text(1_024, 1)
 export function resourceOf(body: FacilitatorBody): PaidResource {
   const { url, description } = describedResource(body)
   const resource = Url.safeParse(url).data ?? null
-  const isWeb = resource !== null && URL.canParse(resource) && /^https?:$/.test(new URL(resource).protocol)
+  const isWeb = resource !== null && isWebUrl(resource)
   return {
     resource,
     route: isWeb ? routeOf(resource) : null,
@@ -132,17 +133,17 @@ function offerOf({
 
 /** Returns the address to list: origin and path, or the template of a route with parameters, which the payer may have changed. */
 function listedUrl(url: unknown, extension: JsonObject): string | undefined {
-  const address = text(2_048, 1).safeParse(url).data
-  if (address === undefined || !URL.canParse(address)) return undefined
-  const { origin, pathname, protocol } = new URL(address)
-  if (protocol !== 'http:' && protocol !== 'https:') return undefined
+  const address = typeof url === 'string' && isWebUrl(url) ? parseUrl(url) : undefined
+  if (address === undefined) return undefined
+  const { origin, pathname } = address
   const template = extension.routeTemplate
   const isTemplate =
     typeof template === 'string' &&
     routeTemplate.test(template) &&
     !template.includes('..') &&
     !template.includes('://')
-  return `${origin}${isTemplate ? template : pathname}`
+  const listed = `${origin}${isTemplate ? template : pathname}`
+  return Buffer.byteLength(listed) > routeBytesMax ? undefined : listed
 }
 
 const Words = text(1_024, 1)
@@ -166,8 +167,9 @@ function detailsOf(body: FacilitatorBody, extension: JsonObject): JsonObject {
 
 /** Whether an icon's URL is public. Readers of the list fetch it, so it must not point into a reader's own network. */
 function isPublicUrl(value: string): boolean {
-  if (!URL.canParse(value)) return false
-  const { protocol, hostname, username, password } = new URL(value)
+  const url = parseUrl(value)
+  if (url === undefined) return false
+  const { protocol, hostname, username, password } = url
   const isNamed = /^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*$/.test(hostname) && !hostname.endsWith('.localdomain')
   return /^https?:$/.test(protocol) && username === '' && password === '' && isNamed
 }

@@ -5,6 +5,7 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { Problem } from '../../../platform/errors.ts'
 import { id } from '../../../platform/ids.ts'
 import type { Recurring } from '../../../platform/job.ts'
+import { parseUrl } from '../../../platform/parse-url.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
 import { type ApprovalId, applyDecisions, approvalStates, markApplied } from '../../approvals/index.ts'
 import {
@@ -206,8 +207,8 @@ const resourceLengthMax = 2_048
 
 /** The URL that is paid for, as the caller names it or else the seller; without its query, which may have secrets. */
 function resourceOf({ url }: ChallengePayment, { offer: { resource } }: Planned): string | null {
-  const parsed = URL.parse(url ?? resource ?? '')
-  const named = parsed === null || parsed.origin === 'null' ? '' : parsed.origin + parsed.pathname
+  const parsed = parseUrl(url ?? resource ?? '')
+  const named = parsed === undefined || parsed.origin === 'null' ? '' : parsed.origin + parsed.pathname
   return named === '' || named.length > resourceLengthMax ? null : named
 }
 

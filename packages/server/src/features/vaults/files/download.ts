@@ -1,5 +1,6 @@
 import type { ByteRange, OpenedBlob } from '../../../files/index.ts'
 import { shareOwnerOf } from '../../../platform/ctx.ts'
+import { namesTag } from '../../../platform/http/accept.ts'
 import type { Id } from '../../../platform/ids.ts'
 import { Reply, type StreamRequest } from '../../../platform/operation.ts'
 import { fail as failVault } from '../errors.ts'
@@ -117,10 +118,4 @@ function fromTo(first: number, last: number, size: number): Portion {
   if (first >= size) return { kind: 'outside' }
   if (last < first) return { kind: 'whole' }
   return { kind: 'part', range: { offset: first, length: Math.min(last, size - 1) - first + 1 } }
-}
-
-/** Weak comparison, as If-None-Match requires. */
-function namesTag(field: string | undefined, etag: string): boolean {
-  if (field === undefined) return false
-  return field.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 }

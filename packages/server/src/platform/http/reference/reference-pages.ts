@@ -1,6 +1,6 @@
-import { createReadStream, existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { createGunzip } from 'node:zlib'
+import { gunzipSync } from 'node:zlib'
 import { qualityOf } from '../accept.ts'
 import type { RawResponse } from '../call.ts'
 import type { PageRequest, PublicPage } from '../public-page.ts'
@@ -43,14 +43,15 @@ const pageHeaders = {
 const withoutScripts: RawResponse = { status: 302, headers: { location: '/docs/reference/plain' }, body: '' }
 
 /**
- * The reference with search and requests that a reader can send, at `/docs/reference`, and its files. The files are streamed from the disk, as
- * the build compressed them. Without a build, the reference without scripts takes its place.
+ * The reference with search and requests that a reader can send, at `/docs/reference`, and its files. The files are in memory once they were
+ * requested, as the build compressed them. Without a build, the reference without scripts takes its place.
  */
 export function referencePages(
   missing: () => RawResponse,
   directories: readonly string[] = builtDirectories,
 ): readonly PublicPage[] {
   const directory = (): string | undefined => directories.find((one) => existsSync(path.join(one, 'index.html')))
+  const bytesOf = fileReader()
   const page = (): RawResponse => {
     const built = directory()
     if (built === undefined) return withoutScripts
@@ -60,7 +61,7 @@ export function referencePages(
     { path: '/docs/reference', respond: page },
     {
       path: '/docs/reference/assets/:file',
-      respond: ({ file = '' }, request) => assetResponse(directory(), file, request) ?? missing(),
+      respond: ({ file = '' }, request) => assetResponse(directory(), file, request, bytesOf) ?? missing(),
       isStatic: true,
     },
   ]
@@ -69,12 +70,20 @@ export function referencePages(
 /** A name has no slash, so it leads nowhere else. */
 const assetName = /^\w[\w-]*\.(?:css|js)$/
 
-function assetResponse(directory: string | undefined, name: string, { headers }: PageRequest): RawResponse | undefined {
+const encodings = ['br', 'gzip'] as const
+type Encoding = (typeof encodings)[number]
+
+function assetResponse(
+  directory: string | undefined,
+  name: string,
+  { headers }: PageRequest,
+  bytesOf: ReturnType<typeof fileReader>,
+): RawResponse | undefined {
   if (directory === undefined || !assetName.test(name)) return undefined
   const file = path.join(directory, 'assets', name)
   if (!existsSync(`${file}.gz`) || !existsSync(`${file}.br`)) return undefined
   const accepted = headers['accept-encoding'] ?? ''
-  const encoding = (['br', 'gzip'] as const).find((one) => qualityOf(accepted, one) > 0)
+  const encoding = encodings.find((one) => qualityOf(accepted, one) > 0)
   return {
     status: 200,
     headers: {
@@ -84,15 +93,23 @@ function assetResponse(directory: string | undefined, name: string, { headers }:
       vary: 'accept-encoding',
       ...(encoding !== undefined && { 'content-encoding': encoding }),
     },
-    body: encoding === undefined ? plain(file) : createReadStream(`${file}.${encoding === 'br' ? 'br' : 'gz'}`),
+    body: bytesOf(file, encoding),
   }
 }
 
-/** For a client that takes no encoding, as few do: there is no uncompressed copy. */
-function plain(file: string): RawResponse['body'] {
-  const unpacked = createGunzip()
-  createReadStream(`${file}.gz`)
-    .on('error', (error) => unpacked.destroy(error))
-    .pipe(unpacked)
-  return unpacked
+/** Returns a reader of files in each encoding. Responses share a file, so that one that nobody reads takes no memory. */
+function fileReader(): (file: string, encoding: Encoding | undefined) => Uint8Array {
+  const kept = new Map<string, Uint8Array>()
+  const read = (file: string, encoding: Encoding | undefined): Uint8Array => {
+    const name = `${file} ${encoding}`
+    // A client that takes no encoding, as few do, gets the unpacked file: the build writes none.
+    const bytes =
+      kept.get(name) ??
+      (encoding === undefined
+        ? gunzipSync(read(file, 'gzip'))
+        : readFileSync(`${file}.${encoding === 'br' ? 'br' : 'gz'}`))
+    kept.set(name, bytes)
+    return bytes
+  }
+  return read
 }
