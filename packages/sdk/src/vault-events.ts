@@ -15,9 +15,10 @@ export interface EventsQuery {
 }
 
 /**
- * Yields the events of a vault in order, each once, from the position in the query or from now on. A broken
- * connection is reopened after the last received event while the caller keeps reading. Ends after `vault.sealed` or
- * `vault.expired`, and when the vault no longer exists. A sealed vault has all its events without a position too. Throws refusals of the service, such as for a revoked key.
+ * Yields the events of a vault in order, each once, from the position in the query. Without a position it begins now,
+ * and for a sealed vault with the first event. A broken connection is reopened after the last received event while the
+ * caller keeps reading. Ends after `vault.sealed` or `vault.expired`, and when the vault no longer exists. Throws
+ * refusals of the service, such as for a revoked key.
  */
 export async function* vaultEvents(
   open: Open,
