@@ -43,7 +43,7 @@ test('a token that differs from the registry is never offered, and is listed wit
           needed: 1,
           money: 'moves',
           behind: 0,
-          resting: 0,
+          suspended: 0,
           refused: 0,
           wrongTokens: ['USDC'],
         },
