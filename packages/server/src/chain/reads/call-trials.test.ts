@@ -116,8 +116,8 @@ test('one node of three neither proves nor refuses the balance changes of calls'
 
 test('one node of three neither invents nor hides a balance', async () => {
   const of = { token, account: sender }
-  const held = (chain: Chain) => chain.agreedHoldings([{ account: sender, tokens: [token] }])
-  const truth = await held(stage.among(2))
+  const holdingsOf = (chain: Chain) => chain.agreedHoldings([{ account: sender, tokens: [token] }])
+  const truth = await holdingsOf(stage.among(2))
   const truthWord = raw.toString(16).padStart(64, '0')
   for (const word of ['0'.repeat(64), 'f'.repeat(64)]) {
     stage.liar.lie('eth_call', async ({ truth: query }) => {
@@ -125,9 +125,9 @@ test('one node of three neither invents nor hides a balance', async () => {
       return 'result' in reply ? { result: String(reply.result).replaceAll(truthWord, word) } : reply
     })
     expect(await stage.among(2).balances([of])).toEqual([raw])
-    expect(await held(stage.among(2))).toEqual(truth)
+    expect(await holdingsOf(stage.among(2))).toEqual(truth)
     expect(await stage.among(2).agreedCall(token, encodeBalanceOf(sender))).toBe(`0x${truthWord}`)
-    await expect(held(stage.among(1))).rejects.toMatchObject(unavailable)
+    await expect(holdingsOf(stage.among(1))).rejects.toMatchObject(unavailable)
     await expect(stage.among(1).agreedCall(token, encodeBalanceOf(sender))).rejects.toMatchObject(unavailable)
   }
 })
