@@ -15,9 +15,9 @@ import { dashboardPages } from './platform/http/dashboard.ts'
 import { keySetPages } from './platform/http/key-set.ts'
 import { healthPage, metricsPage, publicPages } from './platform/http/pages.ts'
 import { createHttpServer, type HttpServer, type ServerLimits } from './platform/http/server.ts'
-import type { Loop } from './platform/job.ts'
 import type { Log } from './platform/log.ts'
 import type { BoundOperation } from './platform/operation.ts'
+import type { BoundTask } from './platform/recurring-task.ts'
 import { startRunner } from './platform/work/runner.ts'
 
 export interface BootOptions extends Overrides {
@@ -33,7 +33,7 @@ export interface RunningServer {
   /** The operations of all features, as they are served. */
   readonly operations: readonly BoundOperation[]
   /** The recurring work of all features. */
-  readonly loops: readonly Loop[]
+  readonly loops: readonly BoundTask[]
   readonly log: Log
   /** Account that sends settlements; the operator funds its gas. */
   readonly settlerAddress: string
@@ -63,6 +63,7 @@ export async function bootServer(config: Config, options: BootOptions = {}): Pro
     const { deps, operations: served, loops } = built
     return { port, deps, operations: served, loops, log: deps.log, settlerAddress: deps.settlerAddress, stop }
   } catch (error) {
+    // The error that began this is thrown.
     await stopAll().catch(() => undefined)
     throw error
   }

@@ -190,6 +190,7 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
     }
   } catch (error) {
     await stopScreening()
+    // The error that began this is thrown.
     await outbound.close().catch(() => undefined)
     await db.close().catch(() => undefined)
     throw error
@@ -197,11 +198,11 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
 }
 
 /** Sets the gauge of a node to 1 if the node is used, 0 if it is behind, suspended or refused; nothing until its chain is known. */
-function showNode(metrics: Metrics, network: Network, { place, state }: { place: number; state: string }): void {
+function showNode(metrics: Metrics, network: Network, { index, state }: { index: number; state: string }): void {
   if (state === 'unchecked') return
   metrics
-    .gauge('purser_rpc_node_up', 'Whether a node, by its place in the configuration, is used.', ['network', 'node'])
-    .set({ network: network.name, node: String(place) }, state === 'up' ? 1 : 0)
+    .gauge('purser_rpc_node_up', 'Whether a node, by its index in the configuration, is used.', ['network', 'node'])
+    .set({ network: network.name, node: String(index) }, state === 'up' ? 1 : 0)
 }
 
 /** `none`: no network is configured, so no payment is possible. `unreachable`: no node of any network responds. */

@@ -32,10 +32,10 @@ import type { Call, Deps as PlatformDeps } from './platform/ctx.ts'
 import { dropEmptyPartitions, keepPartitions, startOfMonth } from './platform/db/partitions.ts'
 import { deleteExpiredIdempotencyKeys } from './platform/http/idempotency.ts'
 import { deleteExpiredUse } from './platform/http/kept-bytes.ts'
-import type { Recurring } from './platform/job.ts'
 import { endedReaders } from './platform/reader.ts'
+import type { RecurringTask } from './platform/recurring-task.ts'
 import { createSignal } from './platform/signal.ts'
-import { bindLoops } from './platform/work/runner.ts'
+import { bindTasks } from './platform/work/runner.ts'
 
 /** Dependencies of all features together, for what works beside them: tests and operator commands. */
 export interface Deps
@@ -54,7 +54,7 @@ export interface Ctx extends Deps, Call {}
 const leaseMsDefault = 6_000
 
 /** Deletes responses stored for Idempotency-Keys after a day. Idempotent. */
-const deleteExpiredIdempotency: Recurring<PlatformDeps> = {
+const deleteExpiredIdempotency: RecurringTask<PlatformDeps> = {
   name: 'platform.sweep-idempotency-keys',
   everyMs: 600_000,
   run: async (ctx) => {
@@ -67,7 +67,7 @@ const deleteExpiredIdempotency: Recurring<PlatformDeps> = {
  * Makes the partitions of the coming months, and drops those that the sweeps have emptied. A run beside another fails without a change, and the next
  * one finds nothing left.
  */
-const keepMonths: Recurring<PlatformDeps> = {
+const keepMonths: RecurringTask<PlatformDeps> = {
   name: 'platform.keep-partitions',
   everyMs: 3_600_000,
   run: async ({ db, clock, log }) => {
@@ -198,7 +198,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     leaseMs,
     operations: [...serving, ...others, requests].flatMap(({ operations }) => operations),
     loops: [
-      ...bindLoops(base, [deleteExpiredIdempotency, expireSignedBytes, keepMonths, compareLanes]),
+      ...bindTasks(base, [deleteExpiredIdempotency, expireSignedBytes, keepMonths, compareLanes]),
       ...withLoops.flatMap(({ loops }) => loops),
     ],
     laneHandlers: [fillHandler, ...[relayer, transfers, wallets, testing].flatMap(({ laneHandlers }) => laneHandlers)],

@@ -41,9 +41,9 @@ export function ownHosts(config: Configured): ReadonlySet<string> {
 }
 
 /** A bucket of S3 is also a host of its own, beside a path of its endpoint. */
-function storageHosts(place: Config['files'] | undefined): readonly string[] {
-  if (place === undefined || !('s3' in place)) return []
-  const { endpoint, bucket } = place.s3
+function storageHosts(storage: Config['files'] | undefined): readonly string[] {
+  if (storage === undefined || !('s3' in storage)) return []
+  const { endpoint, bucket } = storage.s3
   return hostsIn(endpoint).flatMap((host) => [host, `${bucket.toLowerCase()}.${host}`])
 }
 

@@ -87,7 +87,7 @@ async function readsOf(): Promise<Map<string, z.output<typeof Reads>>> {
 /** Runs of a loop without a condition, in whose five seconds the probe looks sixty times for the others. */
 const runsOf = async ({ server }: World): Promise<number> => {
   const text = await server.deps.metrics.registry.metrics()
-  const counts = [...text.matchAll(/purser_jobs_total\{job="wallets\.follow-sanctions",outcome="done"\} (\d+)/g)]
+  const counts = [...text.matchAll(/purser_tasks_total\{task="wallets\.follow-sanctions",outcome="done"\} (\d+)/g)]
   return Number(counts[0]?.[1] ?? 0)
 }
 

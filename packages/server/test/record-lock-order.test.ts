@@ -2,7 +2,7 @@ import { networkByName } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createRecorder } from '../src/features/payments/index.ts'
-import { lockForRecording } from '../src/features/payments/record-store.ts'
+import { beginRecording } from '../src/features/payments/record-store.ts'
 import { changeCounters, changeGasLast, dayOf, gasLockName, paymentsLockName } from '../src/features/plans/index.ts'
 import { storeGasless } from '../src/features/transfers/gasless/begin.ts'
 import { utcMonthOf } from '../src/platform/clock.ts'
@@ -82,7 +82,7 @@ test('transfers on two networks at the operator’s cost lock the budgets of bot
     await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${quota}, 0))`)
     const stored = db.tx((other) => storeGasless(other, wanted))
     await expect.poll(countWaiting, { interval: 20 }).toBe(1)
-    const recorded = db.tx((other) => lockForRecording(other, tenant, lockNames))
+    const recorded = db.tx((other) => beginRecording(other, tenant, lockNames))
     await expect.poll(countWaiting, { interval: 20 }).toBe(2)
     all = Promise.all([stored, recorded])
   })

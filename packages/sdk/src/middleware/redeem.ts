@@ -81,6 +81,7 @@ export async function admitAgain(
 function rerun(purchase: Purchase, redemptionToken: string): Admission {
   const { context, payment, grant } = purchase
   const { seller, route } = context
+  // If this fails, the redemption ends by itself and the payer's next request redeems again.
   const release = () => void releaseRedemption(seller, payment.paymentId, redemptionToken).catch(() => undefined)
   const unserved = (error: Error) => {
     release()

@@ -1,7 +1,7 @@
 import { instantOf } from '../platform/clock.ts'
 import type { Db } from '../platform/db/db.ts'
 import { deletionsMax } from '../platform/db/delete-expired.ts'
-import type { Recurring } from '../platform/job.ts'
+import type { RecurringTask } from '../platform/recurring-task.ts'
 import { passAgain, passNext, signedTables } from './signed-bytes-store.ts'
 
 const dayMs = 86_400_000
@@ -14,7 +14,7 @@ const batchesMax = 600
  * Drops the signatures and call data of payments, relays and transactions that ended long ago. Two runs at once are harmless: each batch is a
  * transaction under the lock of its walk, which commits with the rows that it passed.
  */
-export const expireSignedBytes: Recurring = {
+export const expireSignedBytes: RecurringTask = {
   name: 'archive.drop-signed-bytes',
   everyMs: 600_000,
   run: ({ db, clock }) => dropSignedBytes(db, clock.now()),

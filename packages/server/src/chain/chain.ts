@@ -80,7 +80,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
         ({ rpc: one }) => simulate(one, from, calls, readings),
         (found) => (found.outcome === 'ran' ? `ran: ${isExpected(found.changes)}` : found.outcome),
       ),
-    signersToSendAlone: (needs) => signersToSendAlone(rpc, needs),
+    signersToSendSingly: (needs) => signersToSendSingly(rpc, needs),
     code: (address) => agreedCode(rpc, address),
     head: () => headOf(rpc),
     suggestedTip: () => suggestedTip(rpc),
@@ -212,7 +212,7 @@ async function agreedRefusal({ voters }: NodeRpc, call: TriedCall): Promise<stri
  * A signer shares a transaction only if a majority of the nodes reports no code and a sufficient balance: a contract account could burn gas that others
  * pay for. One request to each node. The votes name no balance, which may differ from block to block, and only whether it suffices.
  */
-async function signersToSendAlone({ voters }: NodeRpc, needs: readonly SignerNeed[]): Promise<ReadonlySet<string>> {
+async function signersToSendSingly({ voters }: NodeRpc, needs: readonly SignerNeed[]): Promise<ReadonlySet<string>> {
   if (needs.length === 0) return new Set()
   const codeReads = needs.map(({ signer }) => ({ method: 'eth_getCode', params: [signer, 'latest'] }))
   const balanceRead = balancesCall(needs.map(({ signer, token }) => ({ account: signer, token })))
@@ -223,7 +223,7 @@ async function signersToSendAlone({ voters }: NodeRpc, needs: readonly SignerNee
     return needs.map(({ raw }, index) => {
       const balance = balances[index]
       const isCovered = typeof balance === 'bigint' && balance >= raw
-      return codes[index] === '0x' && isCovered ? 'shared' : 'alone'
+      return codes[index] === '0x' && isCovered ? 'shared' : 'single'
     })
   })
   return new Set(needs.filter((_, index) => votes[index] !== 'shared').map(({ signer }) => signer.toLowerCase()))
@@ -323,6 +323,7 @@ async function seenAnywhere(
   if (hashes.length === 0) return []
   const usable = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
   const nodes = usable.length < 2 ? [] : usable
+  // A node that does not respond sees nothing; `Rpc` logs it.
   const responses = await Promise.all(nodes.map(({ rpc }) => watchAt(rpc, [], hashes).catch(() => undefined)))
   return hashes.map((_, index) => {
     const shown = responses.flatMap((response) =>

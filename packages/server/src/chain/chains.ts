@@ -75,7 +75,7 @@ function connect(options: ChainsOptions, network: Network) {
   const { chainId } = network
   const onUnread = (node: Node | undefined, txHash: unknown): void =>
     log?.warn(
-      { network: network.name, node: node?.place, txHash },
+      { network: network.name, node: node?.index, txHash },
       'a node does not deliver a receipt; others are read',
     )
   const rpc = createRpc(outbound, { nodes, chainId, timeoutMs, clock, onUnread, lagBlocks: lagBlocksOf(network) })
@@ -260,6 +260,7 @@ function createTokenDomains(
         const known = found.get(token.address)
         return token.eip712 !== null && (known === undefined || known.checkedAtMs + checkAgainMs <= now)
       })
+      // A token that cannot be checked stays due, and is checked again by the next run.
       await Promise.all(due.map((token) => checkOne(token).catch(() => undefined)))
     },
   }

@@ -95,7 +95,7 @@ export interface Chain extends QuorumReads {
    * delegate (EIP-7702), and accounts with a smaller balance than their payloads move. A signer of whom a majority of the nodes does not report the
    * opposite is among them.
    */
-  signersToSendAlone(needs: readonly SignerNeed[]): Promise<ReadonlySet<string>>
+  signersToSendSingly(needs: readonly SignerNeed[]): Promise<ReadonlySet<string>>
   /** A payer's balance and spent nonces as of the latest block, which may still be reorganized away. */
   payerFunds(question: PayerQuestion): Promise<PayerFunds>
   /** Inspects a signed Permit2 payment as if the relayer sent it on the latest block. */

@@ -56,8 +56,8 @@ export async function openDiskBlobs({ directory, clock, random }: DiskOptions): 
         await onDisk(moveInto(part, target))
         return { key, ...received }
       } catch (error) {
-        await handle?.close().catch(() => undefined)
         // `discardPartial` later removes a file that cannot be removed now; the first error is the one to report.
+        await handle?.close().catch(() => undefined)
         if (handle !== undefined) await rm(part, { force: true }).catch(() => undefined)
         throw error
       } finally {

@@ -11,14 +11,14 @@ import type { S3Options } from './s3.ts'
 
 /** Opens the file storage that the operator configured; returns it and a function that closes it. */
 export async function openFiles(
-  place: { readonly directory: string } | { readonly s3: S3Settings },
+  storage: { readonly directory: string } | { readonly s3: S3Settings },
   own: { readonly clock: Clock; readonly random: Random; readonly log?: Log },
 ): Promise<{ readonly blobs: BlobStore; close(): void }> {
-  if ('directory' in place) {
-    await haveDirectory(place.directory, own.log)
-    return { blobs: await openDiskBlobs({ ...place, ...own }), close: () => undefined }
+  if ('directory' in storage) {
+    await haveDirectory(storage.directory, own.log)
+    return { blobs: await openDiskBlobs({ ...storage, ...own }), close: () => undefined }
   }
-  const blobs = await openS3Blobs(place.s3, own)
+  const blobs = await openS3Blobs(storage.s3, own)
   return { blobs, close: blobs.close }
 }
 
@@ -49,12 +49,12 @@ export async function openS3Blobs(settings: S3Settings, own: S3Options): Promise
 
 /** Opens the witness marks, stored next to the files under `witness/`: empty files in a directory, or S3 objects. */
 export async function openMarks(
-  place: { readonly directory: string } | { readonly s3: S3Settings },
+  storage: { readonly directory: string } | { readonly s3: S3Settings },
   own: { readonly random: Random },
 ): Promise<Marks & { close(): void }> {
-  if ('directory' in place) return { ...diskMarks(place.directory), close: () => undefined }
+  if ('directory' in storage) return { ...diskMarks(storage.directory), close: () => undefined }
   const { s3Marks } = await import('./s3-marks.ts')
-  return s3Marks(place.s3, own)
+  return s3Marks(storage.s3, own)
 }
 
 /** A mark is the name of an empty file, durable once its directory is synced. */
@@ -65,16 +65,16 @@ function diskMarks(directory: string): Marks {
       return (await undefinedIfMissing(readdir(placeOf(deployment)))) ?? []
     },
     async create(deployment, name) {
-      const place = placeOf(deployment)
-      if ((await mkdir(place, { recursive: true, mode: 0o700 })) !== undefined)
-        for (const parent of [directory, path.dirname(place)]) await syncDirectory(parent)
+      const storage = placeOf(deployment)
+      if ((await mkdir(storage, { recursive: true, mode: 0o700 })) !== undefined)
+        for (const parent of [directory, path.dirname(storage)]) await syncDirectory(parent)
       try {
-        await (await open(path.join(place, name), 'wx', 0o600)).close()
+        await (await open(path.join(storage, name), 'wx', 0o600)).close()
       } catch (error) {
         if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return 'taken'
         throw error
       }
-      await syncDirectory(place)
+      await syncDirectory(storage)
       return 'created'
     },
     async remove(deployment, names) {

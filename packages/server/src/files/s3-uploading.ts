@@ -79,8 +79,8 @@ async function uploadParts(
     await progress.sending
     await client.send(new CompleteMultipartUploadCommand({ ...name, UploadId, MultipartUpload: { Parts: sent } }))
   } catch (error) {
-    await progress.sending.catch(() => undefined)
     // `discardPartial` later aborts an upload that cannot be aborted now; the first error is the one to report.
+    await progress.sending.catch(() => undefined)
     await client.send(new AbortMultipartUploadCommand({ ...name, UploadId })).catch(() => undefined)
     throw error
   }

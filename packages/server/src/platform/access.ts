@@ -16,34 +16,34 @@ export interface Needs {
 /** How long after a sign-in a person may do what needs fresh authentication. */
 export const freshMs = 600_000
 
-export type Verdict =
-  | 'yes'
+export type AccessDecision =
+  | 'allowed'
   | 'role-not-allowed'
   | 'scope-not-allowed'
   | 'organisation-suspended'
   | 'fresh-authentication-required'
 
 /** The members of an operation that decide who may call it (`platform/operation.ts`). */
-interface Called {
+interface OperationAccess {
   readonly needs: Needs
   readonly method: string
   readonly whileSuspended?: true
 }
 
 /**
- * Whether a caller may call an operation. Roles limit people, and scopes limit API keys. A guest was already limited by the operation, to the
+ * Returns whether a caller may call an operation, or why not. Roles limit people, and scopes limit API keys. A guest was already limited by the operation, to the
  * resource of the guest's token. Suspension limits keys and people alike.
  */
-export function mayDo(
+export function authorize(
   { person, scopes: allowed, isSuspended }: Pick<Caller, 'person' | 'scopes' | 'isSuspended'>,
-  { needs, method, whileSuspended }: Called,
+  { needs, method, whileSuspended }: OperationAccess,
   now: Date,
-): Verdict {
+): AccessDecision {
   if (missingScope(allowed, needs) !== undefined) return 'scope-not-allowed'
   if (person !== undefined && !hasRole(person, needs.role)) return 'role-not-allowed'
   if (isSuspended === true && method !== 'GET' && whileSuspended !== true) return 'organisation-suspended'
-  if (person === undefined) return 'yes'
-  return needs.fresh === true && !isFresh(person, now) ? 'fresh-authentication-required' : 'yes'
+  if (person === undefined) return 'allowed'
+  return needs.fresh === true && !isFresh(person, now) ? 'fresh-authentication-required' : 'allowed'
 }
 
 /** The first scope that a key with these scopes lacks; undefined if none is missing, and for a key with all scopes. */

@@ -200,7 +200,7 @@ const ArchivedRun = z.object({
   lastHash: z.instanceof(Uint8Array),
 })
 
-/** A place in the chain: behind that record. */
+/** A position in the chain: behind that record. */
 interface ChainPosition {
   readonly sequence: bigint
   readonly hash: Uint8Array
@@ -216,30 +216,30 @@ export async function verifyAudit(db: Queryable, organisationId: AuditOwner): Pr
     sql`select sequence, hash from audit_heads where organisation_id = ${organisationId}`,
   )
   const runs = await listArchivedRuns(db, organisationId)
-  let place: ChainPosition = { sequence: 0n, hash: genesis }
+  let position: ChainPosition = { sequence: 0n, hash: genesis }
   let archived = 0n
   const skipArchived = (): void => {
-    for (let run = runs.get(place.sequence + 1n); run !== undefined; run = runs.get(place.sequence + 1n)) {
-      if (!equal(run.previousHash, place.hash)) return
-      archived += run.lastSequence - place.sequence
-      place = { sequence: run.lastSequence, hash: run.lastHash }
+    for (let run = runs.get(position.sequence + 1n); run !== undefined; run = runs.get(position.sequence + 1n)) {
+      if (!equal(run.previousHash, position.hash)) return
+      archived += run.lastSequence - position.sequence
+      position = { sequence: run.lastSequence, hash: run.lastHash }
     }
   }
   let limit = pageMax
   for (;;) {
-    const { rows, isCut } = await listStored(db, organisationId, { after: place.sequence, limit })
+    const { rows, isCut } = await listStored(db, organisationId, { after: position.sequence, limit })
     if (rows.length === 0) break
     limit = isCut ? rows.length : Math.min(2 * limit, pageMax)
     for (const { previousHash, hash, ...record } of rows) {
-      if (record.sequence !== place.sequence + 1n) skipArchived()
-      const isNext = record.sequence === place.sequence + 1n && equal(previousHash, place.hash)
-      if (!isNext || !equal(hash, auditHash(place.hash, organisationId, record)))
-        return { intact: false, brokenAt: place.sequence + 1n }
-      place = { sequence: record.sequence, hash }
+      if (record.sequence !== position.sequence + 1n) skipArchived()
+      const isNext = record.sequence === position.sequence + 1n && equal(previousHash, position.hash)
+      if (!isNext || !equal(hash, auditHash(position.hash, organisationId, record)))
+        return { intact: false, brokenAt: position.sequence + 1n }
+      position = { sequence: record.sequence, hash }
     }
   }
   skipArchived()
-  const { sequence, hash } = place
+  const { sequence, hash } = position
   const complete =
     sequence === (head?.sequence ?? 0n) && (head === undefined || sequence === 0n || equal(head.hash, hash))
   if (!complete) return { intact: false, brokenAt: sequence + 1n }

@@ -6,7 +6,7 @@ export interface Metrics {
   readonly requestSeconds: Histogram<'operation'>
   /** Requests that were refused before an operation ran, by the code of their problem. */
   readonly refusals: Counter<'code'>
-  readonly jobs: Counter<'job' | 'outcome'>
+  readonly tasks: Counter<'task' | 'outcome'>
   /** How payments ended: `settled`, `settlement_failed` or `voided`. */
   readonly payments: Counter<'network' | 'outcome'>
   readonly settleSeconds: Histogram<'network'>
@@ -46,10 +46,10 @@ export function createMetrics(): Metrics {
       labelNames: ['code'],
       registers,
     }),
-    jobs: new Counter({
-      name: 'purser_jobs_total',
-      help: 'Number of background job runs.',
-      labelNames: ['job', 'outcome'],
+    tasks: new Counter({
+      name: 'purser_tasks_total',
+      help: 'Runs of recurring tasks.',
+      labelNames: ['task', 'outcome'],
       registers,
     }),
     payments: new Counter({

@@ -9,7 +9,7 @@ export interface Semaphore {
 }
 
 /**
- * Runs work when it has a place in all queues, taken one after the other. While it waits it occupies none of the later ones, and no
+ * Runs work when it has a slot in all queues, taken one after the other. While it waits it occupies none of the later ones, and no
  * connection.
  */
 export type WithSemaphores = <T>(semaphores: readonly Semaphore[], work: () => Promise<T>) => Promise<T>

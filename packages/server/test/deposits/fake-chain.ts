@@ -94,7 +94,7 @@ export function aFakeChain(network: Network, startSeconds: number, history: read
 
 /** All nodes of a network, each healthy. */
 export function nodesOf(nodes: readonly Rpc[]): NodeRpc {
-  const voters = nodes.map((rpc, index) => ({ node: { place: index + 1, url: '', state: 'up' as const }, rpc }))
+  const voters = nodes.map((rpc, index) => ({ node: { index: index + 1, url: '', state: 'up' as const }, rpc }))
   return { voters, suspend: () => undefined, probe: async () => undefined, compareHeads: async () => undefined }
 }
 

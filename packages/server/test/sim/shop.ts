@@ -76,10 +76,12 @@ export async function demand(ctx: Ctx, sale: Sale, witness: Witness, chance: Cha
   if (sale.isUnreported) return report(ctx, sale, paymentId)
   if (sale.served > 0) return
   const settlementToken = ctx.settlementTokens.mint(paymentId)
-  const { status, body } = await settlePayment(ctx, { paymentId, settlementToken }, true).catch((error: unknown) => {
-    if (isProblem(error, 'settlement-failed') || isProblem(error, 'payment-voided')) sale.refusal = 'ended'
-    throw error
-  })
+  const { status, body } = await settlePayment(ctx, { paymentId, settlementToken }, { waitMs: 0 }).catch(
+    (error: unknown) => {
+      if (isProblem(error, 'settlement-failed') || isProblem(error, 'payment-voided')) sale.refusal = 'ended'
+      throw error
+    },
+  )
   const response = body as { readonly txHash: string | null; readonly redemptionRequested?: boolean }
   if (status !== 200) {
     if (response.txHash !== null) witness.onShown(sale)

@@ -24,7 +24,7 @@ import type { Screening } from '../../src/partners/screening/port.ts'
 import type { Tenant } from '../../src/platform/ctx.ts'
 import type { ApiKeyId } from '../../src/platform/ids.ts'
 import { createWitness, type Marks } from '../../src/platform/witness/witness.ts'
-import { bindLoops, forTenant, systemCtx } from '../../src/platform/work/runner.ts'
+import { bindTasks, forTenant, systemCtx } from '../../src/platform/work/runner.ts'
 import { relayerParts } from '../relay-stage.ts'
 import type { SimChain } from './chain.ts'
 import type { Life } from './gate.ts'
@@ -117,7 +117,7 @@ export class WalletProcess {
 
   /** The recurring tasks of a process. */
   tasks(): readonly (() => Promise<void>)[] {
-    const loops = bindLoops(this.deps, [
+    const loops = bindTasks(this.deps, [
       ...transferRecurring,
       signSweeps,
       followWithdrawals,

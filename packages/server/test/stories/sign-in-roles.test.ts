@@ -31,7 +31,7 @@ type Caller = (typeof callers)[number]
 
 /**
  * The roles of docs/organisations-and-keys.md: a member works with resources; an admin also with keys, members, webhooks and policies; an owner
- * with everything. Written out here, so that a change of `mayDo` alone fails.
+ * with everything. Written out here, so that a change of `authorize` alone fails.
  */
 const allowed: Readonly<Record<Needs['role'], readonly Caller[]>> = {
   person: ['owner', 'admin', 'member', 'viewer', 'api-key'],

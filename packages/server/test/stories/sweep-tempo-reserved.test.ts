@@ -104,7 +104,7 @@ test('a sweep waits for a transfer that is reserving money of one of its childre
   const network = requireNetwork('tempo-moderato')
   const coin = tokenBySymbol(network, 'AlphaUSD')
   if (coin === undefined) throw new Error('no such token')
-  const place = { tenant, network, walletId: paying?.id ?? '', owner: paying?.address ?? '0x', coin } as const
+  const asset = { tenant, network, walletId: paying?.id ?? '', owner: paying?.address ?? '0x', coin } as const
   const isWaiting = async () => {
     const statement = sql`select 1 as one from pg_locks where locktype = 'advisory' and not granted
       and database = (select oid from pg_database where datname = current_database())`
@@ -112,10 +112,10 @@ test('a sweep waits for a transfer that is reserving money of one of its childre
   }
   let sweeping: Promise<Answer> | undefined
   await db.tx(async (tx) => {
-    await lockOwners(tx, [place])
+    await lockOwners(tx, [asset])
     sweeping = sweep(world, org, family, body)
     await expect.poll(isWaiting, patience).toBe(true)
-    const want = { place, reason: 'transfer', subjectId: `wtx_${org.id}`, part: 0 } as const
+    const want = { asset, reason: 'transfer', subjectId: `wtx_${org.id}`, part: 0 } as const
     const cost = { rawAmount: 1n, gasLimit: 0n, dataBytes: 0, transactionId: null, authorizationNonce: null }
     await insertReservations(tx, tenant, [{ ...want, ...cost }])
   })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { transferRecurring } from '../../src/features/transfers/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
-import { bindLoops } from '../../src/platform/work/runner.ts'
+import { bindTasks } from '../../src/platform/work/runner.ts'
 import { endEveryService, type Service, serveEnv, startService } from '../crash/service.ts'
 import {
   aMaster,
@@ -82,7 +82,7 @@ async function dieWaiting(masters: readonly Managed[], bodies: readonly object[]
 async function publishAtTwoWorkers(): Promise<void> {
   const workers = [stage.world.server.deps, stage.hasty.server.deps, stage.world.server.deps]
   const jobs = workers
-    .flatMap((deps) => bindLoops(deps, transferRecurring))
+    .flatMap((deps) => bindTasks(deps, transferRecurring))
     .filter(({ name }) => name === 'transfers.publish-unreported')
   await Promise.all(jobs.map((job) => job.run()))
   expect(jobs).toHaveLength(3)

@@ -5,7 +5,7 @@ import type { Deps } from '../../src/modules.ts'
 import type { OffRamp, Payout } from '../../src/partners/offramp/port.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { newId, type OrganisationId } from '../../src/platform/ids.ts'
-import { bindLoops } from '../../src/platform/work/runner.ts'
+import { bindTasks } from '../../src/platform/work/runner.ts'
 import { fillTable } from '../fill-table.ts'
 import { aPartner } from '../off-ramp-partner.ts'
 import { aWorld, type Org, unreachableMain, type World } from '../world.ts'
@@ -81,7 +81,7 @@ const hang = (): Promise<void> => {
 
 /** Begins a run as the runner does. */
 function run(offRamps: Deps['offRamps']): void {
-  const [loop] = bindLoops({ ...world.server.deps, offRamps }, [followWithdrawals])
+  const [loop] = bindTasks({ ...world.server.deps, offRamps }, [followWithdrawals])
   continuing.push(loop?.run((work) => continuing.push(work)) ?? Promise.reject(new Error('no loop')))
 }
 

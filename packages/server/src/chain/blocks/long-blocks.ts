@@ -1,7 +1,7 @@
 import { type Hex, isHex } from '@purser/protocol'
 import { invalidResponse } from '../rpc/read.ts'
 import { isRecord, type Rpc } from '../rpc/rpc.ts'
-import { eachOnce, lower, presentBlock, readReceipt } from './parse.ts'
+import { lower, presentBlock, readReceipt, withoutDuplicates } from './parse.ts'
 import type { BlockRange, IsWanted, ScannedRange, TokenTransfer } from './port.ts'
 import { scanAccounts } from './scan-accounts.ts'
 
@@ -61,7 +61,7 @@ export async function scanReceipts(rpc: Rpc, range: BlockRange, isWanted: IsWant
     }
   }
   if (unread.size > 0) transfers.push(...(await scanAccounts(rpc, { ...range, hash: block.hash }, unread)))
-  return { headers: [block], transfers: eachOnce(transfers) }
+  return { headers: [block], transfers: withoutDuplicates(transfers) }
 }
 
 function transactionsOf(block: unknown): Hex[] {

@@ -99,7 +99,7 @@ export function accountOf(topic: string): `0x${string}` {
 }
 
 /** Removes duplicate logs. Throws when two logs at one position contradict each other. */
-export function eachOnce(transfers: readonly TokenTransfer[]): TokenTransfer[] {
+export function withoutDuplicates(transfers: readonly TokenTransfer[]): TokenTransfer[] {
   const byPlace = new Map<string, TokenTransfer>()
   for (const transfer of transfers) {
     const place = `${transfer.blockNumber}/${transfer.logIndex}`
@@ -148,7 +148,7 @@ export function readReceipt(value: unknown, hash: Hex | undefined): TransferRece
     const placed = { ...entry, blockHash, transactionHash: value.transactionHash }
     return [readTransfer({ entry: placed, blockNumber, fromTopic: String(fromTopic), toTopic: String(toTopic) })]
   })
-  return { blockNumber, blockHash, transfers: eachOnce(transfers) }
+  return { blockNumber, blockHash, transfers: withoutDuplicates(transfers) }
 }
 
 /** The three bits that a value sets in a bloom filter of 2,048 bits (yellow paper, section 4.3.1). */

@@ -6,7 +6,6 @@ import {
   type Block,
   type BloomBits,
   bloomBits,
-  eachOnce,
   lower,
   presentBlock,
   type RawTransfer,
@@ -14,6 +13,7 @@ import {
   readLogs,
   readReceipt,
   readTransfer,
+  withoutDuplicates,
 } from './parse.ts'
 import type { BlockHeader, BlockRange, BlockReads, IsWanted, ScannedRange, TokenTransfer } from './port.ts'
 
@@ -84,7 +84,8 @@ async function scan(rpc: Rpc, range: BlockRange, { isWanted, bitsOf, longBlocks 
   refuseImpossible(raw, blocks, bitsOf)
   await refuseMissing({ rpc, range, bitsOf }, raw, blocks)
   const wantedIn = new Set(raw.flatMap((log) => (isWanted(log.fromTopic, log.toTopic) ? [txOf(log)] : [])))
-  const transfers = wantedIn.size === 0 ? [] : eachOnce(raw.filter((log) => wantedIn.has(txOf(log))).map(readTransfer))
+  const transfers =
+    wantedIn.size === 0 ? [] : withoutDuplicates(raw.filter((log) => wantedIn.has(txOf(log))).map(readTransfer))
   const headers = await headersFor(rpc, blocks, transfers)
   return { headers, transfers }
 }

@@ -92,6 +92,7 @@ async function feesAt(rpc: Rpc, network: Network): Promise<Fees> {
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     ...(l1Call === undefined ? [] : [l1Call]),
   ]
+  // A node without the tip's method may refuse the whole batch; below the others are read without it.
   const combined = await rpc.batch([...calls, tipCall]).catch(() => undefined)
   const [block, ...rest] = combined ?? (await rpc.batch(calls))
   const l1Fee = l1Call === undefined ? 0n : readL1Fee(network, resultOf(rest[0]))

@@ -88,7 +88,7 @@ test('on a chain with a block every two seconds, everything planned is mined and
   for (let count = 0; count < 8; count++) payments.push(await planPayment(stage))
   stage.lanes.notify(stage.network)
   const counts = () => stage.lanes.openCounts(database.db, stage.network, stage.lane.sender)
-  await expect.poll(counts, { timeout: laneMsMax }).toEqual({ batch: 0, alone: 0 })
+  await expect.poll(counts, { timeout: laneMsMax }).toEqual({ batch: 0, single: 0 })
   await expect.poll(() => effectsOf(database.db, payments[7]?.id ?? 'ctx_')).toContain('final')
   await expectPaidOnce(stage, payments)
 })

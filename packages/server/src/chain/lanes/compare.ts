@@ -2,7 +2,7 @@ import { type Address, encodeTransfer, l1FeeOf, type Network } from '@purser/pro
 import type { Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { fail } from '../errors.ts'
 import type { Chain, ChainPorts } from '../port.ts'
 import type { LaneHandler, PlannedTransaction } from './port.ts'
@@ -31,7 +31,7 @@ const filledMax = 200n
  * at nodes. Mined nonces are skipped. Pending nonces are filled with empty transactions at higher fees, so that the lost transactions can never be
  * mined later. A lane plans again when all of that is at the confirmation depth. Idempotent: each lane is decided under its row lock.
  */
-export const compareLanes: Recurring<ComparingDeps> = {
+export const compareLanes: RecurringTask<ComparingDeps> = {
   name: 'lanes.compare',
   everyMs: 2_000,
   isDue: ({ chains }) => isAnyUncompared(chains.configured.map(({ name }) => name)),

@@ -298,12 +298,12 @@ test('an isolated transaction and batches use separate slots, which include what
   await db.tx(async (tx) => {
     await lanes.plan(tx, lane.sender, call)
     await lanes.plan(tx, lane.sender, { ...call, slot: 'batch' })
-    await lanes.plan(tx, lane.sender, { ...call, slot: 'alone' })
-    expect(await lanes.openCounts(tx, network, lane.sender)).toEqual({ batch: 2, alone: 1 })
+    await lanes.plan(tx, lane.sender, { ...call, slot: 'single' })
+    expect(await lanes.openCounts(tx, network, lane.sender)).toEqual({ batch: 2, single: 1 })
   })
-  expect(lanes.slots).toEqual({ batch: 7, alone: 1 })
+  expect(lanes.slots).toEqual({ batch: 7, single: 1 })
   await runLane(stage)
-  expect(await lanes.openCounts(db, network, lane.sender)).toEqual({ batch: 0, alone: 0 })
+  expect(await lanes.openCounts(db, network, lane.sender)).toEqual({ batch: 0, single: 0 })
 })
 
 test('the open lanes of a shard are found by an index without final transactions, among twenty thousand transactions', async () => {

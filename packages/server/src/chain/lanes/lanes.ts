@@ -67,7 +67,7 @@ export function createLanes(options: LanesOptions): Lanes {
       return id
     },
     planAll: (tx, wanted) => planAll(deps, tx, wanted),
-    slots: { batch: (options.openMax ?? openMaxDefault) - 1, alone: 1 },
+    slots: { batch: (options.openMax ?? openMaxDefault) - 1, single: 1 },
     openCounts: (db, network, account) => countOpen(db, { network: network.name, sender: account }),
     reopen: markReopened,
     notify: (network) => work?.notify(network.name),

@@ -25,10 +25,10 @@ export interface SentCall extends Omit<LaneCall, 'to'> {
 export type ChainTransactionId = Id<'ctx'>
 
 /**
- * Which of an account's in-flight slots a transaction uses. `batch`: it carries several items, or the account's own work. `alone`: it runs
+ * Which of an account's in-flight slots a transaction uses. `batch`: it carries several items, or the account's own work. `single`: it runs
  * untrusted code or repeats a failed item, so it is sent separately. The two kinds cannot use each other's slots.
  */
-type LaneSlot = 'batch' | 'alone'
+type LaneSlot = 'batch' | 'single'
 
 export interface PlannedTransaction extends SentCall {
   readonly network: Network

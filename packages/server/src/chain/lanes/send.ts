@@ -59,7 +59,7 @@ export function createOverdueLog({ clock, log }: Pick<Deps, 'clock' | 'log'>): O
 }
 
 /** Accounts that are processed in parallel after their batch failed. */
-const aloneAtOnce = 8
+const retriesAtOnce = 8
 
 /**
  * Processes accounts in one batch. When the batch fails, processes each account separately, so that one does not block others. Throws only when a
@@ -74,7 +74,9 @@ export async function isolateFailures<T>(
     return await work(senders)
   } catch (error) {
     if (senders.length === 1) throw error
-    return (await inParallel(senders, aloneAtOnce, (sender) => work([sender]).catch(logStalled(parts, sender)))).flat()
+    return (
+      await inParallel(senders, retriesAtOnce, (sender) => work([sender]).catch(logStalled(parts, sender)))
+    ).flat()
   }
 }
 

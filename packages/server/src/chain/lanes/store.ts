@@ -89,7 +89,7 @@ export async function insertTransactions(tx: Tx, made: readonly NewTransaction[]
       ${made.map(({ planned }) => hexToBytes(planned.data))}::bytea[], ${made.map(({ planned }) => planned.value)}::numeric[],
       ${made.map(({ planned }) => planned.gasLimit)}::numeric[], ${made.map(({ planned }) => planned.feeToken ?? null)}::text[],
       ${made.map(({ planned }) => calledBefore(planned))}::jsonb[], ${made.map(({ planned }) => planned.isSponsored ?? false)}::boolean[],
-      ${made.map(({ planned }) => planned.slot === 'alone')}::boolean[],
+      ${made.map(({ planned }) => planned.slot === 'single')}::boolean[],
       ${made.map(({ planned }) => planned.purpose)}::text[], ${made.map(({ createdAt }) => createdAt.toISOString())}::timestamptz[]
     ) as given (id, network, sender, nonce, to_address, data, value, gas_limit, fee_token, calls_before, is_sponsored, travels_alone, purpose, created_at)`)
 }
@@ -203,12 +203,12 @@ export function lockTransaction(
 
 export async function countOpen(db: Queryable, lane: LaneKey): Promise<OpenCounts> {
   const row = await db.one(
-    z.object({ batch: z.bigint(), alone: z.bigint() }),
+    z.object({ batch: z.bigint(), single: z.bigint() }),
     sql`
-    select count(*) filter (where not travels_alone) as batch, count(*) filter (where travels_alone) as alone
+    select count(*) filter (where not travels_alone) as batch, count(*) filter (where travels_alone) as single
     from chain_transactions where network = ${lane.network} and sender = ${lane.sender} and status in ('planned', 'sent')`,
   )
-  return { batch: Number(row.batch), alone: Number(row.alone) }
+  return { batch: Number(row.batch), single: Number(row.single) }
 }
 
 const DataRow = z.object({ data: Bytes, callsBefore: CallsBefore.nullable() })

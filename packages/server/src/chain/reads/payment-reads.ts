@@ -96,7 +96,7 @@ function agreedOf({ nonces, permits }: PayerQuestion, responses: readonly PayerF
 /** Gas for each probe of a shared call, including its two reads. */
 const sharedGas = 200_000
 /** Gas limit of a separate trial. It equals what settlement allows; otherwise a wallet could pass here and run out of gas there. */
-const aloneGas = { ecdsa: 170_000, bytes: 460_000 } as const
+const singleGas = { ecdsa: 170_000, bytes: 460_000 } as const
 const deploymentGas = 1_200_000
 
 /**
@@ -236,7 +236,7 @@ async function inspectAlone(
   try {
     const [balance, used] = readingsOf(probe).map(({ target, callData }) => ethCall(target, callData, block, sharedGas))
     if (balance === undefined || used === undefined) throw new Error('a probe has two readings')
-    const responses = await rpc.batch([balance, used, aloneTrial(probe, block)])
+    const responses = await rpc.batch([balance, used, singleTrial(probe, block)])
     return {
       balance: decodeUint256(resultOf(responses[0])),
       nonceUsed: decodeBool(resultOf(responses[1])),
@@ -247,11 +247,11 @@ async function inspectAlone(
   }
 }
 
-function aloneTrial(probe: AuthorizationProbe, block: 'latest' | 'pending'): RpcCall {
+function singleTrial(probe: AuthorizationProbe, block: 'latest' | 'pending'): RpcCall {
   const trial = trialOf(probe)
   const deploymentOf = probe.deployment === undefined ? 0 : deploymentGas
   const gas =
-    probe.gas === undefined ? aloneGas[probe.signature.kind] + deploymentOf : Number(probe.gas) + transactionGas
+    probe.gas === undefined ? singleGas[probe.signature.kind] + deploymentOf : Number(probe.gas) + transactionGas
   if (probe.deployment === undefined) return ethCall(trial.target, trial.callData, block, gas)
   const { factory, factoryCalldata } = probe.deployment
   const data = encodeAggregate3([{ target: factory, allowFailure: true, callData: factoryCalldata }, trial])

@@ -36,7 +36,7 @@ function aNode(head: bigint, fork = 'a') {
 async function decideAmong(nodes: readonly ReturnType<typeof aNode>[], atMost?: bigint): Promise<Decision | undefined> {
   const network = networkByName('base-sepolia')
   if (network === undefined) throw new Error('no such network')
-  const voters = nodes.map(({ rpc }, index) => ({ node: { place: index + 1, url: '', state: 'up' as const }, rpc }))
+  const voters = nodes.map(({ rpc }, index) => ({ node: { index: index + 1, url: '', state: 'up' as const }, rpc }))
   const rpc: NodeRpc = { voters, suspend: () => undefined, probe: async () => {}, compareHeads: async () => {} }
   return createQuorum(network, rpc).decide({ depth: 1 }, atMost)
 }

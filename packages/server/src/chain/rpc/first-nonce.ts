@@ -16,7 +16,7 @@ export interface FirstNonceOptions {
 }
 
 /** How long a single node must report the same count before a count other than 0 is accepted. */
-const aloneMsMin = 120_000
+const unconfirmedMsMin = 120_000
 
 /**
  * Finds the nonce at which a lane begins. A node votes for the account's transaction count at confirmation depth, and only while it has no later
@@ -30,7 +30,7 @@ export function createFirstNonce(options: FirstNonceOptions): Pick<QuorumReads, 
     const now = clock.now().getTime()
     const known = seen.get(account)
     if (known?.count !== count) seen.set(account, { count, sinceMs: now })
-    return known?.count === count && now - known.sinceMs >= aloneMsMin
+    return known?.count === count && now - known.sinceMs >= unconfirmedMsMin
   }
   return {
     async firstNonce(account) {

@@ -8,10 +8,10 @@ import type { Log } from '../../platform/log.ts'
  */
 export type NodeState = 'unchecked' | 'up' | 'behind' | 'suspended' | 'refused'
 
-/** One node of a network. Its URL may contain an API key, so logs and metrics show its place in the configuration instead. */
+/** One node of a network. Its URL may contain an API key, so logs and metrics show its index in the configuration instead. */
 export interface Node {
   /** Position in the configuration, from 1. */
-  readonly place: number
+  readonly index: number
   readonly url: string
   readonly state: NodeState
 }
@@ -60,7 +60,7 @@ const suspendMsMax = 60_000
 const checkAgainMs = 300_000
 
 interface Health {
-  readonly place: number
+  readonly index: number
   readonly url: string
   state: NodeState
   failures: number
@@ -72,7 +72,7 @@ interface Health {
 export function createNodes({ network, urls, clock, log, onState }: NodesOptions): Nodes {
   const nodes = urls.map(
     (url, index): Health => ({
-      place: index + 1,
+      index: index + 1,
       url,
       state: 'unchecked',
       failures: 0,
@@ -81,9 +81,9 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
     }),
   )
   for (const node of nodes) onState?.(node)
-  const healthOf = ({ place }: Node): Health => {
-    const health = nodes[place - 1]
-    if (health === undefined) throw new Error(`${network} has no node ${place}`)
+  const healthOf = ({ index }: Node): Health => {
+    const health = nodes[index - 1]
+    if (health === undefined) throw new Error(`${network} has no node ${index}`)
     return health
   }
   const setState = (node: Health, state: NodeState): boolean => {
@@ -109,39 +109,39 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
       health.failures = 0
       const before = health.state
       if (before === 'behind') return
-      if (setState(health, 'up') && before !== 'unchecked') log?.info({ network, node: node.place }, 'a node recovered')
+      if (setState(health, 'up') && before !== 'unchecked') log?.info({ network, node: node.index }, 'a node recovered')
     },
     markFailed(node, error) {
       const health = healthOf(node)
       health.probeAtMs = now() + Math.min(suspendMsMax, suspendMsFirst * 2 ** Math.min(health.failures, 10))
       health.failures += 1
       if (setState(health, 'suspended'))
-        log?.warn({ network, node: node.place, err: error }, 'a node failed and is suspended')
+        log?.warn({ network, node: node.index, err: error }, 'a node failed and is suspended')
     },
     markDissenting(node) {
       const health = healthOf(node)
       health.isDissenting = true
       health.probeAtMs = now() + suspendMsMax
       if (setState(health, 'suspended'))
-        log?.error({ network, node: node.place }, 'a node contradicts the majority and is suspended')
+        log?.error({ network, node: node.index }, 'a node contradicts the majority and is suspended')
     },
     compareHeads(heads, lagBlocks) {
       for (const { node, head } of heads) {
         const health = healthOf(node)
         if (health.state !== 'up' && health.state !== 'behind') continue
-        const others = heads.filter((other) => other.node.place !== node.place)
+        const others = heads.filter((other) => other.node.index !== node.index)
         const ahead = others.filter((other) => other.head > head + lagBlocks)
         const isBehind = ahead.length * 2 > others.length
         if (!setState(health, isBehind ? 'behind' : 'up')) continue
-        if (isBehind) log?.warn({ network, node: node.place, head: head.toString() }, 'a node is behind the others')
-        else log?.info({ network, node: node.place }, 'a node has caught up with the others')
+        if (isBehind) log?.warn({ network, node: node.index, head: head.toString() }, 'a node is behind the others')
+        else log?.info({ network, node: node.index }, 'a node has caught up with the others')
       }
     },
     markRefused(node) {
       const health = healthOf(node)
       health.probeAtMs = now() + suspendMsMax
       if (setState(health, 'refused'))
-        log?.error({ network, node: node.place }, 'a node reports another chain ID than configured, and is not used')
+        log?.error({ network, node: node.index }, 'a node reports another chain ID than configured, and is not used')
     },
     toProbe: () => nodes.filter(({ probeAtMs }) => probeAtMs <= now()),
   }

@@ -43,12 +43,12 @@ async function readAmong<T>(
   if (network === undefined) throw new Error('no such network')
   const suspended: number[] = []
   const voters = nodes.map((node, index) => ({
-    node: { place: index + 1, url: '', state: 'up' as const },
+    node: { index: index + 1, url: '', state: 'up' as const },
     rpc: aNode(node),
   }))
   const rpc: NodeRpc = {
     voters,
-    suspend: ({ place }) => void suspended.push(place),
+    suspend: ({ index }) => void suspended.push(index),
     probe: async () => {},
     compareHeads: async () => {},
   }

@@ -133,9 +133,9 @@ export function createRequests(outbound: Outbound, options: RequestOptions): Req
     return calls.map((call) => reading.responses.get(call) ?? unreadable(call))
   }
   return async (url, calls) => {
-    const { unique, places } = uniqueOf(calls)
+    const { unique, positions } = uniqueOf(calls)
     const responses = await requestAll(url, unique)
-    return places.flatMap((place) => responses[place] ?? [])
+    return positions.flatMap((position) => responses[position] ?? [])
   }
 }
 
@@ -208,19 +208,19 @@ function isRefusedAsLarge(response: unknown): boolean {
   })
 }
 
-/** The calls without repetitions, and for each call the place of its response. */
+/** The calls without repetitions, and for each call the position of its response. */
 function uniqueOf(calls: readonly RpcCall[]): {
   readonly unique: readonly RpcCall[]
-  readonly places: readonly number[]
+  readonly positions: readonly number[]
 } {
-  if (calls.length === 1) return { unique: calls, places: [0] }
+  if (calls.length === 1) return { unique: calls, positions: [0] }
   const known = new Map<string, number>()
   const unique: RpcCall[] = []
-  const places = calls.map((call) => {
+  const positions = calls.map((call) => {
     const key = JSON.stringify([call.method, call.params])
-    const place = known.get(key) ?? unique.push(call) - 1
-    known.set(key, place)
-    return place
+    const position = known.get(key) ?? unique.push(call) - 1
+    known.set(key, position)
+    return position
   })
-  return { unique, places }
+  return { unique, positions }
 }

@@ -6,7 +6,7 @@ import type { DueCursors } from '../../platform/db/due-checks.ts'
 import { Problem } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { lockPolicy, reservePolicyAgain, underPolicy } from '../wallets/index.ts'
@@ -218,7 +218,7 @@ const pageRows = 50
  * Expires approvals that were not decided in time. Idempotent: each is decided under its row lock, and locked rows are skipped, since another caller
  * is deciding them.
  */
-export const expireApprovals: Recurring<Deps> = {
+export const expireApprovals: RecurringTask<Deps> = {
   name: 'approvals.expire',
   everyMs: 1_000,
   isDue: ({ clock }) => isAnyExpired(clock.now()),
@@ -263,20 +263,20 @@ export interface Application<D extends Deps> {
  * Applies decisions: begins what was approved, and fails what was not. A process that dies leaves the decision to the next run. Safe to run twice
  * concurrently: `markApplied` returns true to only one of two runs.
  */
-export function applyDecisions<D extends Deps>(application: Application<D>): Recurring<D> {
+export function applyDecisions<D extends Deps>(application: Application<D>): RecurringTask<D> {
   const { kinds } = application
   const cursors: DueCursors = new Map()
   return {
     name: application.name,
     everyMs: 500,
     isDue: ({ clock }) => isAnyToApply(kinds, clock.now()),
-    async run(system, beside) {
+    async run(system, detach) {
       const now = system.clock.now()
       const until = instantOf(now.getTime() + retryMs)
       const rows = await system.db.tx((tx) => takeToApply(tx, { kinds, now, until, cursors }), { readsInOrder: true })
-      const begun = await applyAll(system, { application, stopping: beside?.stopping }, rows)
-      if (beside === undefined) await Promise.all(begun)
-      else for (const one of begun) beside(one)
+      const begun = await applyAll(system, { application, stopping: detach?.stopping }, rows)
+      if (detach === undefined) await Promise.all(begun)
+      else for (const one of begun) detach(one)
     },
   }
 }

@@ -1,5 +1,5 @@
 import { bindOperations } from '../../platform/operation.ts'
-import { bindLoops } from '../../platform/work/runner.ts'
+import { bindTasks } from '../../platform/work/runner.ts'
 import { expireApprovals } from './decide.ts'
 import type { Deps } from './ports.ts'
 import { approvalOperations } from './routes.ts'
@@ -13,5 +13,5 @@ export { type ApprovalId, type ApprovalRow, markApplied } from './store.ts'
 
 /** Builds the feature. */
 export function createApprovals(deps: Deps) {
-  return { operations: bindOperations(deps, approvalOperations), loops: bindLoops(deps, [expireApprovals]) }
+  return { operations: bindOperations(deps, approvalOperations), loops: bindTasks(deps, [expireApprovals]) }
 }

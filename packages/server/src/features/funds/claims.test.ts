@@ -43,7 +43,7 @@ function anAccount(): Address {
   return `0x${accounts.toString(16).padStart(40, '0')}`
 }
 
-function placeOf(owner: Address, coin: WalletAsset['coin'] = usdc as WalletAsset['coin']): WalletAsset {
+function assetOf(owner: Address, coin: WalletAsset['coin'] = usdc as WalletAsset['coin']): WalletAsset {
   if (network === undefined) throw new Error('no network')
   return { tenant, network, walletId: 'mwt_none', owner, coin }
 }
@@ -86,7 +86,7 @@ let subjects = 0
 async function reserve(owner: Address, own: Partial<NewReservation> = {}): Promise<string> {
   subjects += 1
   const subjectId = `subject-${subjects}`
-  const usual = { place: placeOf(owner), reason: 'transfer', subjectId, part: 0 } as const
+  const usual = { asset: assetOf(owner), reason: 'transfer', subjectId, part: 0 } as const
   const cost = { rawAmount: 40n, gasLimit: 0n, dataBytes: 0, transactionId: null, authorizationNonce: null }
   await world.database.db.tx((tx) => insertReservations(tx, tenant, [{ ...usual, ...cost, ...own }]))
   return own.subjectId ?? subjectId
@@ -101,8 +101,8 @@ async function aTransaction(sender: Address, nonce: bigint, status = 'sent') {
   return id
 }
 
-async function available(snapshot: Snapshot, place: WalletAsset): Promise<bigint> {
-  const [spendable] = await spendableOf(world.database.db, world.server.deps, [{ snapshot, place }])
+async function available(snapshot: Snapshot, asset: WalletAsset): Promise<bigint> {
+  const [spendable] = await spendableOf(world.database.db, world.server.deps, [{ snapshot, asset }])
   return spendable?.available ?? -1n
 }
 
@@ -110,19 +110,19 @@ test('a reservation counts until the block of the balance includes its nonce, wh
   const owner = anAccount()
   const transactionId = await aTransaction(owner, 5n)
   await reserve(owner, { transactionId })
-  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 5n }), placeOf(owner))).toBe(60n)
-  expect(await available(await snapshotOf(owner, { balance: 60n, nonce: 6n }), placeOf(owner))).toBe(60n)
-  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 5n }), placeOf(owner)), 'undone').toBe(60n)
+  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 5n }), assetOf(owner))).toBe(60n)
+  expect(await available(await snapshotOf(owner, { balance: 60n, nonce: 6n }), assetOf(owner))).toBe(60n)
+  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 5n }), assetOf(owner)), 'undone').toBe(60n)
 })
 
 test('a step without a nonce counts however many transactions its account has sent, and with a nonce it counts like the others', async () => {
   const owner = anAccount()
   const subjectId = await reserve(owner, { part: 1 })
-  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 9n }), placeOf(owner))).toBe(60n)
+  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 9n }), assetOf(owner))).toBe(60n)
   const transactionId = await aTransaction(owner, 9n)
   await world.database.db.tx((tx) => assignReservations(tx, { subjectId, part: 1 }, transactionId))
-  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 9n }), placeOf(owner))).toBe(60n)
-  expect(await available(await snapshotOf(owner, { balance: 60n, nonce: 10n }), placeOf(owner))).toBe(60n)
+  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 9n }), assetOf(owner))).toBe(60n)
+  expect(await available(await snapshotOf(owner, { balance: 60n, nonce: 10n }), assetOf(owner))).toBe(60n)
 })
 
 async function seqOf(subjectId: string): Promise<bigint> {
@@ -137,7 +137,7 @@ test('a step whose contract has an allowance counts with what is left of it afte
   const subjectId = await reserve(owner, { transactionId, spender })
   const seq = await seqOf(subjectId)
   const left = async (nonce: bigint, allowed: readonly Allowed[]): Promise<bigint> =>
-    available(await snapshotOf(owner, { balance: 100n, nonce, allowed }), placeOf(owner))
+    available(await snapshotOf(owner, { balance: 100n, nonce, allowed }), assetOf(owner))
   expect(await left(5n, [{ seq, raw: 0n }]), 'its call is not in the block').toBe(60n)
   expect(await left(6n, [{ seq, raw: 40n }]), 'it has failed').toBe(60n)
   expect(await left(6n, [{ seq, raw: 7n }]), 'it took a part').toBe(93n)
@@ -163,7 +163,7 @@ test('steps at one contract count together with what is left of its allowance, a
       const raw = raws[at]
       return raw === undefined ? [] : [{ seq, raw }]
     })
-    return available(await snapshotOf(owner, { balance: 200n, nonce: 9n, allowed }), placeOf(owner))
+    return available(await snapshotOf(owner, { balance: 200n, nonce: 9n, allowed }), assetOf(owner))
   }
   expect(await left(40n, 40n, 0n), 'the contract can take 40 once').toBe(160n)
   expect(await left(40n, 40n, 30n)).toBe(130n)
@@ -181,7 +181,7 @@ test('a step that ends without a transaction keeps its amount reserved if its co
     await endReservations(tx, [{ subjectId, isBack: true }])
   })
   const left = async (nonce: bigint, raw: bigint): Promise<bigint> =>
-    available(await snapshotOf(owner, { balance: 100n, nonce, allowed: [{ seq, raw }] }), placeOf(owner))
+    available(await snapshotOf(owner, { balance: 100n, nonce, allowed: [{ seq, raw }] }), assetOf(owner))
   expect(await left(5n, 0n), 'a block from before the approval').toBe(60n)
   expect([await left(6n, 40n), await left(6n, 0n)]).toEqual([60n, 100n])
 })
@@ -193,7 +193,7 @@ test('an allowance that is gone still counts in balances of earlier blocks, and 
   const subjectId = await reserve(owner, { transactionId, spender: '0xabc' })
   const seq = await seqOf(subjectId)
   const left = async (block: bigint, allowed: readonly Allowed[]): Promise<bigint> =>
-    available(await snapshotOf(owner, { balance: 100n, nonce: 6n, block, allowed }), placeOf(owner))
+    available(await snapshotOf(owner, { balance: 100n, nonce: 6n, block, allowed }), assetOf(owner))
   await markAllowancesGone(db, [subjectId], { block: 12n })
   expect(await left(11n, [{ seq, raw: 40n }]), 'the contract may have taken it in block 12').toBe(60n)
   expect(await left(11n, []), 'no quorum').toBe(60n)
@@ -226,25 +226,25 @@ test('an authorization counts until the block reports it as used', async () => {
     z.object({ seq: z.bigint() }),
     sql`select seq from reservations where subject_id = ${subjectId}`,
   )
-  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 99n }), placeOf(owner))).toBe(60n)
-  expect(await available(await snapshotOf(owner, { balance: 60n, used: [seq] }), placeOf(owner))).toBe(60n)
-  expect(await available(await snapshotOf(owner, { balance: 60n, used: [seq + 1n] }), placeOf(owner))).toBe(20n)
+  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 99n }), assetOf(owner))).toBe(60n)
+  expect(await available(await snapshotOf(owner, { balance: 60n, used: [seq] }), assetOf(owner))).toBe(60n)
+  expect(await available(await snapshotOf(owner, { balance: 60n, used: [seq + 1n] }), assetOf(owner))).toBe(20n)
 })
 
 test('gas counts in the coin at the current fee until the transaction is signed, and then at the signed fee', async () => {
   const owner = anAccount()
   const transactionId = await aTransaction(owner, 0n)
-  await reserve(owner, { place: placeOf(owner, ether), rawAmount: 1n, gasLimit: 10n, transactionId })
+  await reserve(owner, { asset: assetOf(owner, ether), rawAmount: 1n, gasLimit: 10n, transactionId })
   const snapshot = await snapshotOf(owner, { balance: 100n })
-  expect(await available(snapshot, placeOf(owner, ether))).toBe(100n - 1n - 20n)
+  expect(await available(snapshot, assetOf(owner, ether))).toBe(100n - 1n - 20n)
   await world.database.db.run(sql`
     insert into transaction_attempts (transaction_id, sequence, network, hash, raw, max_fee, priority_fee, created_at)
     values (${transactionId}, 1, 'base-sepolia', ${`0x${transactionId}`}, '', 5, 1, now())`)
-  expect(await available(snapshot, placeOf(owner, ether))).toBe(100n - 1n - 50n)
+  expect(await available(snapshot, assetOf(owner, ether))).toBe(100n - 1n - 50n)
 })
 
-function claim(snapshot: Snapshot, place: WalletAsset, rawAmount: bigint): Claim {
-  return { snapshot, wants: [{ place, rawAmount, gasLimit: 0n, dataBytes: 0 }] }
+function claim(snapshot: Snapshot, asset: WalletAsset, rawAmount: bigint): Claim {
+  return { snapshot, wants: [{ asset, rawAmount, gasLimit: 0n, dataBytes: 0 }] }
 }
 
 function covered(claims: readonly Claim[]): Promise<readonly boolean[]> {
@@ -253,23 +253,23 @@ function covered(claims: readonly Claim[]): Promise<readonly boolean[]> {
 
 test('claims are covered in order, and a large uncovered claim takes nothing from a smaller one after it', async () => {
   const owner = anAccount()
-  const [place, snapshot] = [placeOf(owner), await snapshotOf(owner, { balance: 100n })]
-  const claims = [70n, 1_000_000n, 30n, 1n].map((raw) => claim(snapshot, place, raw))
+  const [asset, snapshot] = [assetOf(owner), await snapshotOf(owner, { balance: 100n })]
+  const claims = [70n, 1_000_000n, 30n, 1n].map((raw) => claim(snapshot, asset, raw))
   expect(await covered(claims)).toEqual([true, false, true, false])
 })
 
 test('claims by two snapshots of one wallet count each other', async () => {
   const owner = anAccount()
   const [older, newer] = [await snapshotOf(owner, { balance: 100n }), await snapshotOf(owner, { balance: 120n })]
-  expect(await covered([claim(older, placeOf(owner), 90n), claim(newer, placeOf(owner), 31n)])).toEqual([true, false])
-  expect(await covered([claim(older, placeOf(owner), 90n), claim(newer, placeOf(owner), 30n)])).toEqual([true, true])
+  expect(await covered([claim(older, assetOf(owner), 90n), claim(newer, assetOf(owner), 31n)])).toEqual([true, false])
+  expect(await covered([claim(older, assetOf(owner), 90n), claim(newer, assetOf(owner), 30n)])).toEqual([true, true])
 })
 
 test('a snapshot older than a minute covers nothing, since its reservations may have been deleted', async () => {
   const owner = anAccount()
   const stale = await snapshotOf(owner, { balance: 100n, ageMs: 61_000 })
   const fresh = await snapshotOf(owner, { balance: 100n, ageMs: 50_000 })
-  expect(await covered([claim(stale, placeOf(owner), 1n), claim(fresh, placeOf(owner), 1n)])).toEqual([false, true])
+  expect(await covered([claim(stale, assetOf(owner), 1n), claim(fresh, assetOf(owner), 1n)])).toEqual([false, true])
 })
 
 test('reservations that can never be sent are released at the end, and sent ones stay until every reader has passed their block', async () => {
@@ -279,15 +279,15 @@ test('reservations that can never be sent are released at the end, and sent ones
   await reserve(owner, { subjectId, part: 1, rawAmount: 7n })
   await reserve(owner, { subjectId, part: 2, rawAmount: 3n, authorizationNonce: new Uint8Array(32).fill(8) })
   const before = await snapshotOf(owner, { balance: 100n })
-  expect(await available(before, placeOf(owner))).toBe(50n)
+  expect(await available(before, assetOf(owner))).toBe(50n)
   await db.tx((tx) => endReservations(tx, [{ subjectId, isBack: false }]))
-  expect(await available(before, placeOf(owner))).toBe(57n)
+  expect(await available(before, assetOf(owner))).toBe(57n)
   await markEnded(db, 'base-sepolia', 2_000_000_000n)
   await deleteEnded(db, { seconds: -1, most: 10 })
-  expect(await available(before, placeOf(owner)), 'the watcher is behind its block').toBe(57n)
+  expect(await available(before, assetOf(owner)), 'the watcher is behind its block').toBe(57n)
   await db.run(sql`update deposit_cursors set scanned = 2000000000 where network = 'base-sepolia'`)
   await deleteEnded(db, { seconds: 600, most: 10 })
-  expect(await available(before, placeOf(owner)), 'it has just ended').toBe(57n)
+  expect(await available(before, assetOf(owner)), 'it has just ended').toBe(57n)
   await deleteEnded(db, { seconds: -1, most: 10 })
-  expect(await available(before, placeOf(owner))).toBe(100n)
+  expect(await available(before, assetOf(owner))).toBe(100n)
 })

@@ -2,8 +2,8 @@ import { networkByName } from '@purser/protocol'
 import type { ChainPorts } from '../../chain/port.ts'
 import type { ScreeningPort } from '../../partners/screening/port.ts'
 import type { Deps as PlatformDeps } from '../../platform/ctx.ts'
-import type { Recurring } from '../../platform/job.ts'
-import { bindLoops } from '../../platform/work/runner.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
+import { bindTasks } from '../../platform/work/runner.ts'
 import type { DepositBook } from './deposit-book.ts'
 import type { ReadFunds } from './snapshot.ts'
 import { deleteEnded, listEndedNetworks, markEnded } from './store.ts'
@@ -70,7 +70,7 @@ const deletedMax = 10_000
  * Deletes reservations that no balance needs any more. Idempotent: rows are marked once and deleted once. The block is the head of one
  * node; a node that reports a false low block causes rows to be deleted sooner, but never before `keptSeconds`.
  */
-export const pruneReservations: Recurring<FundDeps> = {
+export const pruneReservations: RecurringTask<FundDeps> = {
   name: 'funds.prune-reservations',
   everyMs: 30_000,
   async run(ctx) {
@@ -90,5 +90,5 @@ export const pruneReservations: Recurring<FundDeps> = {
 
 /** Builds the feature. */
 export function createFunds(deps: FundDeps) {
-  return { loops: bindLoops(deps, [pruneReservations]) }
+  return { loops: bindTasks(deps, [pruneReservations]) }
 }

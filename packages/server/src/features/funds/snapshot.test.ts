@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => world?.stop())
 
-function placeOf(index: number, coin: WalletAsset['coin'] = usdc, tenant: Tenant = tenants[0]): WalletAsset {
+function assetOf(index: number, coin: WalletAsset['coin'] = usdc, tenant: Tenant = tenants[0]): WalletAsset {
   const owner: Address = `0x${(0xabc000 + index).toString(16).padStart(40, '0')}`
   return { tenant, network, walletId: `mwt_${index}`, owner, coin }
 }
@@ -52,21 +52,21 @@ function aStage(disputed: readonly Address[] = []) {
   return { deps, readFunds: createReadFunds(deps), statements, reads }
 }
 
-async function reserve(place: WalletAsset, rawAmount: bigint): Promise<void> {
-  const { owner, coin, tenant } = place
-  const row = { place, reason: 'transfer', subjectId: `of-${owner}-${coin.symbol}`, part: 0 } as const
+async function reserve(asset: WalletAsset, rawAmount: bigint): Promise<void> {
+  const { owner, coin, tenant } = asset
+  const row = { asset, reason: 'transfer', subjectId: `of-${owner}-${coin.symbol}`, part: 0 } as const
   const cost = { rawAmount, gasLimit: 0n, dataBytes: 0, transactionId: null, authorizationNonce: null }
   await world.database.db.tx((tx) => insertReservations(tx, tenant, [{ ...row, ...cost }]))
 }
 
 test('a hundred concurrent callers cost the database and the nodes one read, and each gets its own amounts', async () => {
-  const callers = Array.from({ length: 100 }, (_, index) => placeOf(index, usdc, tenants[index % 2 === 0 ? 0 : 1]))
-  for (const place of callers.slice(0, 10)) await reserve(place, 7n)
+  const callers = Array.from({ length: 100 }, (_, index) => assetOf(index, usdc, tenants[index % 2 === 0 ? 0 : 1]))
+  for (const asset of callers.slice(0, 10)) await reserve(asset, 7n)
   const lone = aStage()
-  await lone.readFunds(network, [placeOf(0), placeOf(0, ether)])
+  await lone.readFunds(network, [assetOf(0), assetOf(0, ether)])
   const many = aStage()
   const read = await Promise.all(
-    callers.map((place, index) => many.readFunds(network, [place, placeOf(index, ether, place.tenant)])),
+    callers.map((asset, index) => many.readFunds(network, [asset, assetOf(index, ether, asset.tenant)])),
   )
   expect([many.statements.length, many.reads.length]).toEqual([lone.statements.length, 1])
   expect(lone.statements).toHaveLength(3)
@@ -78,20 +78,20 @@ test('a hundred concurrent callers cost the database and the nodes one read, and
 })
 
 test('a balance on which the nodes disagree fails its own caller and no other', async () => {
-  const [own, other] = [placeOf(200), placeOf(201)]
+  const [own, other] = [assetOf(200), assetOf(201)]
   const { readFunds } = aStage([own.owner])
-  const [failed, read] = await Promise.allSettled([own, other].map((place) => readFunds(network, [place])))
+  const [failed, read] = await Promise.allSettled([own, other].map((asset) => readFunds(network, [asset])))
   expect(failed?.status === 'rejected' && isProblem(failed.reason, 'chain-unavailable')).toBe(true)
   expect(read).toMatchObject({ status: 'fulfilled', value: { spendable: [{ available: 1_000n }] } })
 })
 
 test('a caller whose own reservation is excluded sees the amount that it reserved, and a concurrent caller does not', async () => {
-  const place = placeOf(300)
-  await reserve(place, 40n)
+  const asset = assetOf(300)
+  await reserve(asset, 40n)
   const { readFunds } = aStage()
   const [without, all] = await Promise.all([
-    readFunds(network, [{ ...place, except: `of-${place.owner}-USDC` }]),
-    readFunds(network, [place]),
+    readFunds(network, [{ ...asset, except: `of-${asset.owner}-USDC` }]),
+    readFunds(network, [asset]),
   ])
   expect([without.spendable[0]?.available, all.spendable[0]?.available]).toEqual([1_000n, 960n])
 })
@@ -108,7 +108,7 @@ test('a read before the first block is booked waits for it, and fails if none is
         return isBookedInTime
       },
     }
-    return createReadFunds({ ...deps, deposits })(network, [placeOf(400)])
+    return createReadFunds({ ...deps, deposits })(network, [assetOf(400)])
   }
   expect((await reading(true)).spendable[0]?.available).toBe(1_000n)
   await expect(reading(false)).rejects.toMatchObject({ code: 'chain-unavailable' })

@@ -49,14 +49,14 @@ type Deps = { readonly db: Db } & Pick<ChainPorts, 'chains'> & BookPort
 /** Longest that a snapshot may be used, in milliseconds by the database's clock. */
 const snapshotMsMax = 60_000
 
-/** Result of one batched read: a snapshot, and the rows for every place in it. */
+/** Result of one batched read: a snapshot, and the rows for every asset in it. */
 interface BatchedRead {
   readonly snapshot: Snapshot
   readonly taken: ReadonlyMap<string, Taken>
 }
 
-/** Reads the spendable amounts of places, all of one network. */
-export type ReadFunds = (network: Network, places: readonly WalletAsset[]) => Promise<Funds>
+/** Reads the spendable amounts of assets, all of one network. */
+export type ReadFunds = (network: Network, assets: readonly WalletAsset[]) => Promise<Funds>
 
 /**
  * Creates the reader of one process. Concurrent callers share one read, which begins after all of them called, so that statements and node
@@ -64,23 +64,23 @@ export type ReadFunds = (network: Network, places: readonly WalletAsset[]) => Pr
  */
 export function createReadFunds(deps: Deps): ReadFunds {
   const readers = new Map<string, ReturnType<typeof createReader>>()
-  return async (network, places) => {
+  return async (network, assets) => {
     const read = readers.get(network.name) ?? createReader(deps, network)
     readers.set(network.name, read)
-    const { snapshot, taken } = await read(places)
-    return { snapshot, spendable: places.map((place) => spendableBy({ snapshot, place }, taken.get(nameOf(place)))) }
+    const { snapshot, taken } = await read(assets)
+    return { snapshot, spendable: assets.map((asset) => spendableBy({ snapshot, asset }, taken.get(nameOf(asset)))) }
   }
 }
 
-function createReader(deps: Deps, network: Network): (places: readonly WalletAsset[]) => Promise<BatchedRead> {
+function createReader(deps: Deps, network: Network): (assets: readonly WalletAsset[]) => Promise<BatchedRead> {
   return batch<readonly WalletAsset[], BatchedRead>({ itemsMax: 128, batchesMax: 1 }, async (batches) => {
-    const places = new Map(batches.flat().map((place) => [nameOf(place), place]))
-    const snapshot = await readOnce(deps, network, [...places.values()])
-    const seen = [...places.values()].map((place) => ({ snapshot, place }))
+    const assets = new Map(batches.flat().map((asset) => [nameOf(asset), asset]))
+    const snapshot = await readOnce(deps, network, [...assets.values()])
+    const seen = [...assets.values()].map((asset) => ({ snapshot, asset }))
     const taken = await takenFrom(deps.db, deps, seen)
     const result = {
       snapshot,
-      taken: new Map([...places.keys()].flatMap((name, index) => entryOf(name, taken[index]))),
+      taken: new Map([...assets.keys()].flatMap((name, index) => entryOf(name, taken[index]))),
     }
     return batches.map(() => result)
   })
@@ -94,20 +94,20 @@ function nameOf({ tenant: { organisationId, environment }, walletId, owner, coin
   return [organisationId, environment, walletId, owner, coin.symbol, except].join(' ')
 }
 
-async function readOnce(deps: Deps, network: Network, places: readonly WalletAsset[]): Promise<Snapshot> {
+async function readOnce(deps: Deps, network: Network, assets: readonly WalletAsset[]): Promise<Snapshot> {
   // Two independent node requests, sent in parallel.
   const fees = deps.chains.on(network).offeredFees()
-  const [offered, seen] = await Promise.all([fees, readStates(deps, network, places)])
+  const [offered, seen] = await Promise.all([fees, readStates(deps, network, assets)])
   return { network, fees: offered, ...seen }
 }
 
 async function readStates(
   deps: Deps,
   network: Network,
-  places: readonly WalletAsset[],
+  assets: readonly WalletAsset[],
 ): Promise<Omit<Snapshot, 'network' | 'fees'>> {
   const { db, chains, deposits } = deps
-  const owners = [...new Set(places.map(({ owner }) => owner))]
+  const owners = [...new Set(assets.map(({ owner }) => owner))]
   const [{ readAt, senders, authorizations, allowances }, bookedTo] = await Promise.all([
     readUnderWay(db, network.name, owners),
     deposits.bookedTo(db, network.name),
@@ -115,10 +115,10 @@ async function readStates(
   if (bookedTo === undefined) {
     // A service that has just started books its first block within seconds.
     if (await deposits.isBookedInTime(db, network.name, { block: 0n, msMax: bookingMsMax }))
-      return readStates(deps, network, places)
+      return readStates(deps, network, assets)
     throw failChain('chain-unavailable', {}, new Error('no deposits are booked yet'))
   }
-  const coins = new Map(places.map(({ owner, coin }) => [`${owner} ${coin.symbol}`, { owner, coin }]))
+  const coins = new Map(assets.map(({ owner, coin }) => [`${owner} ${coin.symbol}`, { owner, coin }]))
   const tokens = new Map(network.tokens.map(({ symbol, address }) => [symbol, address]))
   const questions: Reading[] = [
     ...owners.flatMap((owner): Reading[] =>
@@ -191,10 +191,10 @@ export interface Spendable {
 
 interface Seen {
   readonly snapshot: Snapshot
-  readonly place: WalletAsset
+  readonly asset: WalletAsset
 }
 
-/** Amounts that the rows subtract from the balance of a place. */
+/** Amounts that the rows subtract from the balance of a asset. */
 interface Taken {
   readonly onHold: AmountOnHold
   readonly reserved: Reserved
@@ -202,7 +202,7 @@ interface Taken {
 
 /** Returns them in the order of `seen`, with two statements. */
 async function takenFrom(db: Queryable, { deposits }: BookPort, seen: readonly Seen[]): Promise<readonly Taken[]> {
-  const tokens = seen.flatMap(({ snapshot, place: { tenant, walletId, network, owner, coin } }) =>
+  const tokens = seen.flatMap(({ snapshot, asset: { tenant, walletId, network, owner, coin } }) =>
     coin.address === undefined
       ? []
       : [
@@ -217,7 +217,7 @@ async function takenFrom(db: Queryable, { deposits }: BookPort, seen: readonly S
           },
         ],
   )
-  const questions = seen.map(({ snapshot, place: { network, owner, coin, except } }) => {
+  const questions = seen.map(({ snapshot, asset: { network, owner, coin, except } }) => {
     const { nonce, used, allowed } = ownerIn(snapshot, owner)
     const { maxFee, l1Fee } = snapshot.fees
     const { block } = snapshot
@@ -230,13 +230,13 @@ async function takenFrom(db: Queryable, { deposits }: BookPort, seen: readonly S
   ])
   const onHold = amounts.values()
   return sums.map((reserved, index) => {
-    const isCoin = seen[index]?.place.coin.address === undefined
+    const isCoin = seen[index]?.asset.coin.address === undefined
     return { onHold: (isCoin ? undefined : onHold.next().value) ?? nothing, reserved }
   })
 }
 
 /**
- * Spendable amounts, in the order of the places: the balance in the snapshot's block less the frozen, unscreened and non-final amounts, and
+ * Spendable amounts, in the order of the assets: the balance in the snapshot's block less the frozen, unscreened and non-final amounts, and
  * less all reservations that this block does not include yet. Under the owners' locks no new reservation can be made meanwhile.
  */
 export async function spendableOf(db: Queryable, deps: BookPort, seen: readonly Seen[]): Promise<Spendable[]> {
@@ -244,10 +244,10 @@ export async function spendableOf(db: Queryable, deps: BookPort, seen: readonly 
   return seen.map((one, index) => spendableBy(one, taken[index]))
 }
 
-function spendableBy({ snapshot, place: { network, owner, coin } }: Seen, taken: Taken | undefined): Spendable {
+function spendableBy({ snapshot, asset: { network, owner, coin } }: Seen, taken: Taken | undefined): Spendable {
   const balance = ownerIn(snapshot, owner).balances.get(coin.symbol)
   if (balance === undefined) throw failChain('chain-unavailable', {}, new Error(`no balance of ${coin.symbol}`))
-  if (taken === undefined) throw new Error('a place that was not read')
+  if (taken === undefined) throw new Error('a asset that was not read')
   const { frozen, notFinal, isBooked } = taken.onHold
   // A balance that is not read yet is on hold with more than any balance.
   const unscreened = taken.onHold.unscreened < balance ? taken.onHold.unscreened : balance
@@ -268,41 +268,45 @@ function ownerIn({ owners }: Snapshot, owner: Address): OwnerState {
   return state
 }
 
-/** A snapshot and the spendable amounts of places, before this request reserves any. */
+/** A snapshot and the spendable amounts of assets, before this request reserves any. */
 export interface Funds {
   readonly snapshot: Snapshot
-  /** In the order of the places. */
+  /** In the order of the assets. */
   readonly spendable: readonly Spendable[]
 }
 
 const bookingMsMax = 5_000
 
 /**
- * Waits until the deposits of the newest deep-enough block are booked, for at most five seconds. Returns false if they were booked when the
- * snapshot was made: a shortage is then final. Throws 503 `chain-unavailable` if they are not booked in time: whether funds are short is unknown.
+ * Waits until the deposits of the newest deep-enough block are booked, for at most five seconds. `was-booked`: they were when the snapshot was
+ * made, so a shortage is final. Throws 503 `chain-unavailable` if they are not booked in time: whether funds are short is unknown.
  */
-async function hasCaughtUp(ctx: Deps, { network, block, newest }: Snapshot): Promise<boolean> {
-  if (block >= newest) return false
-  if (await isBookedInTime(ctx, network, newest)) return true
+async function waitUntilBooked(
+  ctx: Pick<Deps, 'db' | 'deposits'>,
+  { network, block, newest }: Snapshot,
+): Promise<'was-booked' | 'waited'> {
+  if (block >= newest) return 'was-booked'
+  if (await isBookedInTime(ctx, network, newest)) return 'waited'
   throw failChain('chain-unavailable', {}, new Error(`the deposits of block ${newest} are not booked yet`))
 }
 
 /**
- * Reads the spendable amounts of places for work that may refuse them. It reads and works once more if funds are short while mined deposits are
+ * Reads the spendable amounts of assets for work that may refuse them. It reads and works once more if funds are short while mined deposits are
  * not booked yet.
  */
 export async function withFunds<T>(
   ctx: Deps & { readonly readFunds: ReadFunds },
   network: Network,
-  places: readonly WalletAsset[],
+  assets: readonly WalletAsset[],
   work: (funds: Funds) => Promise<T>,
 ): Promise<T> {
-  const funds = await ctx.readFunds(network, places)
+  const funds = await ctx.readFunds(network, assets)
   try {
     return await work(funds)
   } catch (error) {
-    if (!isProblem(error, 'insufficient-balance') || !(await hasCaughtUp(ctx, funds.snapshot))) throw error
-    return work(await ctx.readFunds(network, places))
+    if (!isProblem(error, 'insufficient-balance')) throw error
+    if ((await waitUntilBooked(ctx, funds.snapshot)) === 'was-booked') throw error
+    return work(await ctx.readFunds(network, assets))
   }
 }
 
@@ -324,15 +328,15 @@ function isBookedInTime(
 export interface Claim {
   readonly snapshot: Snapshot
   readonly wants: readonly Want[]
-  /** Amount that the subject adds to a place before it takes from it: a gas top-up. */
-  readonly brings?: { readonly place: WalletAsset; readonly rawAmount: bigint } | undefined
+  /** Amount that the subject adds to a asset before it takes from it: a gas top-up. */
+  readonly brings?: { readonly asset: WalletAsset; readonly rawAmount: bigint } | undefined
 }
 
 /** Locks the accounts of the claims, and returns whether each is covered; see `lockOwners` and `areCovered`. */
 export async function lockCovered(ctx: BookPort, tx: Tx, claims: readonly Claim[]): Promise<readonly boolean[]> {
-  const places = claims.flatMap(({ wants }) => wants.map(({ place }) => place))
+  const assets = claims.flatMap(({ wants }) => wants.map(({ asset }) => asset))
   // Sent together: the server executes the others when the first has its locks.
-  const [, covered] = await Promise.all([lockOwners(tx, places), areCovered(ctx, tx, claims)])
+  const [, covered] = await Promise.all([lockOwners(tx, assets), areCovered(ctx, tx, claims)])
   return covered
 }
 
@@ -344,12 +348,12 @@ export async function lockCovered(ctx: BookPort, tx: Tx, claims: readonly Claim[
 export async function areCovered(ctx: BookPort, tx: Tx, claims: readonly Claim[]): Promise<readonly boolean[]> {
   const seen = new Map<Snapshot, Map<string, WalletAsset>>()
   for (const { snapshot, wants } of claims) {
-    const places = seen.get(snapshot) ?? new Map<string, WalletAsset>()
-    seen.set(snapshot, places)
-    for (const { place } of wants) places.set(accountOf(place), place)
+    const assets = seen.get(snapshot) ?? new Map<string, WalletAsset>()
+    seen.set(snapshot, assets)
+    for (const { asset } of wants) assets.set(accountOf(asset), asset)
   }
-  const each = [...seen].flatMap(([snapshot, places]) =>
-    [...places].map(([name, place]) => ({ snapshot, name, place })),
+  const each = [...seen].flatMap(([snapshot, assets]) =>
+    [...assets].map(([name, asset]) => ({ snapshot, name, asset })),
   )
   const amounts = await spendableOf(tx, ctx, each)
   const oldest = Math.max(...amounts.map(({ readAt }) => readAt.getTime())) - snapshotMsMax
@@ -361,9 +365,9 @@ export async function areCovered(ctx: BookPort, tx: Tx, claims: readonly Claim[]
   const taken = new Map<string, bigint>()
   return claims.map(({ snapshot, wants, brings }) => {
     const needs = new Map<string, bigint>()
-    for (const want of wants) add(needs, accountOf(want.place), maxCostOf(want, snapshot))
+    for (const want of wants) add(needs, accountOf(want.asset), maxCostOf(want, snapshot))
     const covers = ([name, need]: readonly [string, bigint]): boolean => {
-      const own = brings !== undefined && accountOf(brings.place) === name ? need - brings.rawAmount : need
+      const own = brings !== undefined && accountOf(brings.asset) === name ? need - brings.rawAmount : need
       return own <= 0n || own <= (available.get(snapshot)?.get(name) ?? 0n) - (taken.get(name) ?? 0n)
     }
     if (snapshot.readAt.getTime() < oldest || ![...needs].every(covers)) return false
@@ -380,8 +384,8 @@ function accountOf({ network, owner, coin }: WalletAsset): string {
   return `${network.name} ${owner} ${coin.symbol}`
 }
 
-/** Maximum cost in the smallest unit of the place's coin. */
-function maxCostOf({ place: { network, coin }, rawAmount, gasLimit, dataBytes }: Want, { fees }: Snapshot): bigint {
+/** Maximum cost in the smallest unit of the asset's coin. */
+function maxCostOf({ asset: { network, coin }, rawAmount, gasLimit, dataBytes }: Want, { fees }: Snapshot): bigint {
   if (gasLimit === 0n) return rawAmount
   if (network.nativeCoin === null) return rawAmount + feeInToken(gasLimit, fees.maxFee, coin.decimals)
   return rawAmount + feeOfGas({ gasLimit, dataBytes }, fees)

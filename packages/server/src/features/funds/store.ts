@@ -18,10 +18,10 @@ export interface WalletAsset {
   readonly except?: string | undefined
 }
 
-/** The amount that one step takes from one place. */
+/** The amount that one step takes from one asset. */
 export interface Want {
   /** The token or coin that leaves; on Tempo a token, which also pays the gas. */
-  readonly place: WalletAsset
+  readonly asset: WalletAsset
   readonly rawAmount: bigint
   readonly gasLimit: bigint
   readonly dataBytes: number
@@ -69,7 +69,7 @@ export async function insertReservations(tx: Tx, tenant: Tenant, rows: readonly 
     select ${tenant.organisationId}, ${tenant.environment}, given.network, owner, asset, reason, subject_id, part, raw_amount, given.gas_limit,
       data_bytes, transaction_id, c.nonce, authorization_nonce, spender
     from unnest(
-      ${each(({ place }) => place.network.name)}::text[], ${each(({ place }) => place.owner)}::text[], ${each(({ place }) => place.coin.symbol)}::text[],
+      ${each(({ asset }) => asset.network.name)}::text[], ${each(({ asset }) => asset.owner)}::text[], ${each(({ asset }) => asset.coin.symbol)}::text[],
       ${each(({ reason }) => reason)}::text[], ${each(({ subjectId }) => subjectId)}::text[], ${each(({ part }) => part)}::integer[],
       ${each(({ rawAmount }) => rawAmount)}::numeric[], ${each(({ gasLimit }) => gasLimit)}::numeric[],
       ${each(({ dataBytes }) => dataBytes)}::integer[], ${each(({ transactionId }) => transactionId)}::text[],
@@ -290,8 +290,8 @@ export type Reserved = z.output<typeof Reserved>
 export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[]): Promise<Reserved[]> {
   const column = <T, V>(rows: readonly T[], read: (row: T) => V, type = sql`bigint`): Sql =>
     anyLength(rows.map(read), type)
-  const used = questions.flatMap(({ used }, index) => used.map((seq) => ({ place: index + 1, seq })))
-  const allowed = questions.flatMap(({ allowed }, index) => allowed.map((one) => ({ place: index + 1, ...one })))
+  const used = questions.flatMap(({ used }, index) => used.map((seq) => ({ position: index + 1, seq })))
+  const allowed = questions.flatMap(({ allowed }, index) => allowed.map((one) => ({ position: index + 1, ...one })))
   return db.many(
     Reserved,
     sql`
@@ -300,7 +300,7 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
       ${column(questions, ({ network }) => network, sql`text`)}, ${column(questions, ({ owner }) => owner, sql`text`)}, ${column(questions, ({ asset }) => asset, sql`text`)},
       ${column(questions, ({ block }) => block, sql`bigint`)}, ${column(questions, ({ nonce }) => nonce, sql`bigint`)}, ${column(questions, ({ maxFee }) => maxFee, sql`numeric`)}, ${column(questions, ({ l1Fee }) => l1Fee, sql`numeric`)},
       ${column(questions, ({ except }) => except ?? null, sql`text`)}
-    ) with ordinality as q (network, owner, asset, block, nonce, max_fee, l1_fee, except_subject, place)
+    ) with ordinality as q (network, owner, asset, block, nonce, max_fee, l1_fee, except_subject, position)
     cross join lateral (
       select coalesce(sum(r.raw_amount), 0) as raw,
         coalesce(sum(case when r.gas_limit = 0 then 0 else r.gas_limit * coalesce(
@@ -309,18 +309,18 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
       from reservations r
       where r.network = q.network and r.owner = q.owner and r.asset = q.asset and coalesce(r.nonce, ${noNonce}) >= q.nonce
         and r.subject_id is distinct from q.except_subject
-        and (q.place, r.seq) not in (
-          select u.place, u.seq from unnest(${column(used, ({ place }) => place)}, ${column(used, ({ seq }) => seq)}) as u (place, seq))
+        and (q.position, r.seq) not in (
+          select u.position, u.seq from unnest(${column(used, ({ position }) => position)}, ${column(used, ({ seq }) => seq)}) as u (position, seq))
     ) as sums cross join lateral (
       select coalesce(sum(kept.raw), 0) as raw from (
       select least(sum(r.raw_amount), a.raw) as raw
       from reservations r left join unnest(
-        ${column(allowed, ({ place }) => place)}, ${column(allowed, ({ seq }) => seq)}, ${column(allowed, ({ raw }) => raw, sql`numeric`)}
-      ) as a (place, seq, raw) on a.place = q.place and a.seq = r.seq
+        ${column(allowed, ({ position }) => position)}, ${column(allowed, ({ seq }) => seq)}, ${column(allowed, ({ raw }) => raw, sql`numeric`)}
+      ) as a (position, seq, raw) on a.position = q.position and a.seq = r.seq
       where r.network = q.network and r.owner = q.owner and r.asset = q.asset and r.spender is not null and r.nonce < q.nonce
         and (r.allowance_gone is null or r.allowance_gone > q.block) and r.subject_id is distinct from q.except_subject
       group by r.spender, a.raw) as kept
-    ) as taken order by q.place`,
+    ) as taken order by q.position`,
   )
 }
 

@@ -16,7 +16,8 @@ import {
   lockOwnership,
   markPlan,
   markRenamed,
-  markSuspension,
+  markResumed,
+  markSuspended,
 } from './store.ts'
 
 /** Most organisations of an account that it makes itself. */
@@ -147,7 +148,7 @@ export function suspendOrganisation(
     const organisation = await lockOrganisation(tx, organisationId)
     if (organisation === undefined) throw fail('organisation-not-found')
     const suspension = { suspendedAt: organisation.suspendedAt ?? ctx.clock.now(), suspensionReason }
-    await markSuspension(tx, organisationId, suspension)
+    await markSuspended(tx, organisationId, suspension)
     const entry = { action: 'organisations.suspend', target: organisationId, details: { reason: suspensionReason } }
     await auditIn(ctx, tx, { organisationId, environment: null }, entry)
     return { ...organisation, ...suspension }
@@ -160,11 +161,10 @@ export function resumeOrganisation(ctx: Acting, organisationId: OrganisationId):
     const organisation = await lockOrganisation(tx, organisationId)
     if (organisation === undefined) throw fail('organisation-not-found')
     if (organisation.suspendedAt === null) return organisation
-    const active = { suspendedAt: null, suspensionReason: null }
-    await markSuspension(tx, organisationId, active)
+    await markResumed(tx, organisationId)
     const details = { suspendedAt: organisation.suspendedAt.toISOString() }
     const entry = { action: 'organisations.resume', target: organisationId, details }
     await auditIn(ctx, tx, { organisationId, environment: null }, entry)
-    return { ...organisation, ...active }
+    return { ...organisation, suspendedAt: null, suspensionReason: null }
   })
 }

@@ -104,14 +104,18 @@ export async function markPlan(tx: Tx, organisationId: OrganisationId, plan: Pla
 
 export type Suspension = Pick<OrganisationRow, 'suspendedAt' | 'suspensionReason'>
 
-/** Suspends the organisation, or resumes it with two nulls. */
-export async function markSuspension(
+export async function markSuspended(
   tx: Tx,
   organisationId: OrganisationId,
   { suspendedAt, suspensionReason }: Suspension,
 ): Promise<void> {
   await tx.run(sql`
     update organisations set suspended_at = ${suspendedAt}, suspension_reason = ${suspensionReason} where id = ${organisationId}`)
+}
+
+export async function markResumed(tx: Tx, organisationId: OrganisationId): Promise<void> {
+  await tx.run(sql`
+    update organisations set suspended_at = null, suspension_reason = null where id = ${organisationId}`)
 }
 
 /** Returns every organisation, and every owner of an audit log without one, to check all logs. */

@@ -13,7 +13,7 @@ import {
 import type { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
 import { failPlatform } from '../../platform/errors.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { deleteQuietCallers, findOldestRequest, noteCaller } from './caller-store.ts'
 import {
@@ -145,7 +145,7 @@ async function admitCaller(ctx: Ctx, ip: string): Promise<void> {
 }
 
 /** Deletes callers without a request in the last minute. Running it again is harmless. */
-export const deleteExpiredCallers: Recurring<Deps> = {
+export const deleteExpiredCallers: RecurringTask<Deps> = {
   name: 'payments.sweep-challenge-callers',
   everyMs: windowMs,
   run: async (ctx) => {

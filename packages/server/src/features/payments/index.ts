@@ -1,13 +1,13 @@
-import type { Recurring } from '../../platform/job.ts'
 import { bindOperations } from '../../platform/operation.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { createByOrganisation } from '../../platform/work/by-organisation.ts'
-import { bindLoops } from '../../platform/work/runner.ts'
+import { bindTasks } from '../../platform/work/runner.ts'
 import { deleteExpiredCallers } from './challenge.ts'
 import { facilitatorOperations } from './facilitator/routes.ts'
 import { followTransactions } from './methods/mpp-tempo/follow.ts'
 import type { ChainMemory, Deps, UnsettledChecks } from './ports.ts'
 import { createRecorder, openPerPayerMax } from './record.ts'
-import { followRefunds } from './refunds/jobs.ts'
+import { followRefunds } from './refunds/tasks.ts'
 import { createReleaseLimit } from './release-limit.ts'
 import { countNextQuarter, markQuarters, recountChanged } from './rollups/rollup-store.ts'
 import { paymentOperations } from './routes.ts'
@@ -35,7 +35,7 @@ export { voidUnsettled } from './void.ts'
  * Counts payments of past quarters of an hour, and again those quarters in which payments changed later. Two runs at once are harmless: both
  * lock the state, and the snapshot of the second one refuses to continue.
  */
-const rollUpPayments: Recurring = {
+const rollUpPayments: RecurringTask = {
   name: 'payments.roll-up',
   everyMs: 60_000,
   run: async (ctx) => {
@@ -83,7 +83,7 @@ export function createPayments(
   return {
     deps,
     operations: bindOperations(deps, [...paymentOperations, ...facilitatorOperations]),
-    loops: bindLoops(deps, [
+    loops: bindTasks(deps, [
       voidUnsettled,
       rollUpPayments,
       deleteExpiredCallers,

@@ -44,8 +44,8 @@ export function transactionClaim(network: Network, hash: Hex): string {
  * Returns the claim key of a payment that is proven by one log of a transaction, identified by the log's index: a transaction may pay for several
  * things. The payment is not recorded if the transaction was recorded as a whole. The reverse is refused too: both name the same challenge.
  */
-export function transferClaim(network: Network, hash: Hex, place: number): string {
-  return `${transactionClaim(network, hash)}:${place}`
+export function transferClaim(network: Network, hash: Hex, position: number): string {
+  return `${transactionClaim(network, hash)}:${position}`
 }
 
 /** Returns the row of an unsettled payment by a signed EIP-3009 authorization. */

@@ -8,7 +8,7 @@ import { PlanName, plans, sharedLockName, sharersOf } from '../plans/index.ts'
 import { type NewPayment, type RecordedColumn, recorded, recordedColumns } from './store.ts'
 
 /** A payment to record, with the values that decide whether it is recorded. */
-export interface NewReceipt {
+export interface PaymentToRecord {
   readonly payment: NewPayment
   readonly eventId: Id<'evt'>
   readonly eventPayload: Readonly<Record<string, unknown>>
@@ -37,9 +37,9 @@ const PlanRow = z.object({ plan: PlanName })
  * Takes the locks of these names and of the organisation's shared quota, always in the same order, and returns the
  * plan. The next statement, which the caller may send at once, sees everything that earlier owners of the locks committed. It is planned
  * once for each connection and without sequential scans, because its plan is kept from when the tables were small. The transaction must not insert
- * payments by any other statement than `insertReceipts`: the trigger that reserves the nonces of a payment is off until its end.
+ * payments by any other statement than `insertPayments`: the trigger that reserves the nonces of a payment is off until its end.
  */
-export async function lockForRecording(tx: Tx, tenant: Tenant, lockNames: readonly string[]): Promise<PlanName> {
+export async function beginRecording(tx: Tx, tenant: Tenant, lockNames: readonly string[]): Promise<PlanName> {
   const row = await tx.one(
     PlanRow,
     sql`
@@ -112,10 +112,10 @@ const VerdictRow = z.object({ id: z.string(), verdict: Verdict, haveSubscribers:
  * executes unreferenced CTEs in its own order, and transactions with different orders would wait for each other. The caller has locked what the
  * limits count, and passes no two payments with one claim. Nothing is recorded for a deleted organisation: its deletion locks its payments.
  */
-export async function insertReceipts(
+export async function insertPayments(
   tx: Tx,
   tenant: Tenant,
-  receipts: readonly NewReceipt[],
+  receipts: readonly PaymentToRecord[],
   limits: BatchLimits,
 ): Promise<Recorded> {
   const { organisationId, environment } = tenant
@@ -264,7 +264,7 @@ function splitCommon(entries: readonly Entry[]): {
  * Returns a payment as a row of its table in JSON, with the related values of its statement; a column that is missing here would be recorded as null.
  * Each column is written out, and times are text, because an object of computed names with dates takes four times as long to make and to serialize.
  */
-function entryOf({ organisationId, environment }: Tenant, receipt: NewReceipt): Entry {
+function entryOf({ organisationId, environment }: Tenant, receipt: PaymentToRecord): Entry {
   const { payment, eventId, eventPayload, gasNanoUsd, checkAt, rawBalance } = receipt
   return {
     id: payment.id,

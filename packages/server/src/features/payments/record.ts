@@ -25,7 +25,7 @@ import { readFunds } from './funds.ts'
 import { sentenceOf } from './methods/mpp-tempo/follow.ts'
 import { gasReservedBy, paymentPayload } from './new-payment.ts'
 import type { Candidate, Ctx, Deps } from './ports.ts'
-import { insertReceipts, lockForRecording, type NewReceipt, type Verdict } from './record-store.ts'
+import { beginRecording, insertPayments, type PaymentToRecord, type Verdict } from './record-store.ts'
 import { evictOpenPayments } from './release.ts'
 import type { VerifiedPayment } from './schema.ts'
 import { findPayment, type NewPayment, type PaymentRow } from './store.ts'
@@ -171,8 +171,8 @@ async function recordBatch(tx: Tx, group: readonly Candidate[], limits: RecordLi
   const candidates = withoutCopies(group)
   // Sent together: the server executes the second statement when the first has its locks.
   const [plan, { verdicts, haveSubscribers }] = await Promise.all([
-    lockForRecording(tx, ctx.tenant, [...new Set(candidates.flatMap(lockNamesOf))]),
-    insertReceipts(
+    beginRecording(tx, ctx.tenant, [...new Set(candidates.flatMap(lockNamesOf))]),
+    insertPayments(
       tx,
       ctx.tenant,
       candidates.map((candidate) => receiptOf(candidate, limits)),
@@ -232,7 +232,7 @@ function tempoNonceOf({ network, payer, settlement }: NewPayment): string | null
   return `nonce:${network}/${payer}/${settlement.nonceName}`
 }
 
-function receiptOf({ ctx, payment, funds }: Candidate, { verifiedMsMax }: RecordLimits): NewReceipt {
+function receiptOf({ ctx, payment, funds }: Candidate, { verifiedMsMax }: RecordLimits): PaymentToRecord {
   return {
     payment,
     eventId: newId('evt', ctx),

@@ -100,7 +100,8 @@ const settleOperation = operation({
   idempotency: 'intent',
   isRepeatable: true,
   resume: (ctx, paymentId) => settlementState(ctx, paymentId),
-  run: (ctx, { body, headers }) => settlePayment(ctx, body, /\brespond-async\b/.test(headers.prefer ?? '')),
+  run: (ctx, { body, headers }) =>
+    settlePayment(ctx, body, { waitMs: /\brespond-async\b/.test(headers.prefer ?? '') ? 0 : ctx.settleWaitMs }),
 })
 
 const releaseOperation = operation({

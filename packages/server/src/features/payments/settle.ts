@@ -101,14 +101,18 @@ function isEnded(status: Outcome['status']): boolean {
 
 /**
  * Settles a verified payment. The request is stored before anything is sent, a repeated request joins the same settlement, and
- * every caller gets the one outcome: settled, failed, or 202 while it is unknown.
+ * every caller gets the one outcome: settled, failed, or 202 if it is unknown after `waitMs`.
  */
-export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsync: boolean): Promise<Reply> {
+export async function settlePayment(
+  ctx: Ctx,
+  request: SettleRequest,
+  { waitMs }: { readonly waitMs: number },
+): Promise<Reply> {
   const payment = await ctx.settlements.payment(ctx.tenant, request.paymentId)
   if (payment === undefined) return refusePayment(ctx.db, ctx.tenant, request.paymentId, failBody('payment-not-found'))
   if (!ctx.settlementTokens.check(payment.id, request.settlementToken)) throw failBody('settlement-token-invalid')
   await ctx.idempotency?.commitAlone(ctx.db, payment.id)
-  return present(ctx, payment, respondAsync ? 0 : ctx.settleWaitMs)
+  return present(ctx, payment, waitMs)
 }
 
 async function present(ctx: Ctx, payment: PaymentRow, waitMs: number): Promise<Reply> {

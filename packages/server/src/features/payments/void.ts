@@ -2,7 +2,7 @@ import { type Network, networkByName } from '@purser/protocol'
 import type { Chain, NonceState } from '../../chain/port.ts'
 import { instantOf } from '../../platform/clock.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
-import type { Beside, Recurring } from '../../platform/job.ts'
+import type { Detach, RecurringTask } from '../../platform/recurring-task.ts'
 import { findUse as findRelayUse, nonceStates, type RelayPayload } from '../relayer/index.ts'
 import { expiredReasonOf } from './new-payment.ts'
 import type { Ctx, Deps } from './ports.ts'
@@ -24,7 +24,7 @@ const watchedMsMax = 31 * 86_400_000
  * the transaction of a used authorization may take long: no other network or organisation and no later run waits for it. Running it
  * twice is harmless: a payment leaves each status once.
  */
-export const voidUnsettled: Recurring<Deps> = {
+export const voidUnsettled: RecurringTask<Deps> = {
   name: 'payments.void-unsettled',
   everyMs: 1_000,
   isDue: ({ chains, clock }) =>
@@ -32,11 +32,11 @@ export const voidUnsettled: Recurring<Deps> = {
       checkedOf(chains).map(({ name }) => name),
       clock.now(),
     ),
-  async run(ctx, beside) {
+  async run(ctx, detach) {
     const searches: Promise<void>[] = []
     const check = async (network: Network): Promise<void> => {
       try {
-        await checkDue(ctx, network, beside ?? ((search) => searches.push(search)))
+        await checkDue(ctx, network, detach ?? ((search) => searches.push(search)))
       } catch (error) {
         const details = { err: error, network: network.name }
         ctx.log.warn(details, 'the chain could not be read for unsettled payments; they stay due')
@@ -57,7 +57,7 @@ interface Checked {
 }
 
 /** Checks due payments. Those that the chain cannot decide yet become due later, so that they block none behind them. */
-async function checkDue(ctx: System, network: Network, beside: Beside): Promise<void> {
+async function checkDue(ctx: System, network: Network, detach: Detach): Promise<void> {
   const { cursors, search } = ctx.unsettledChecks
   const due = { now: ctx.clock.now(), most: perTurnMax, cursors }
   const rows = await ctx.db.tx((tx) => listToCheck(tx, network.name, due), { readsInOrder: true })
@@ -69,7 +69,7 @@ async function checkDue(ctx: System, network: Network, beside: Beside): Promise<
   await postpone(ctx, [...undecided, ...used])
   await voidUnused(ctx, [...open, ...expired])
   const usedRows = used.map(({ row }) => row)
-  beside(search(network.name, usedRows, (row) => recordUse(ctx, chain, row), beside.stopping))
+  detach(search(network.name, usedRows, (row) => recordUse(ctx, chain, row), detach.stopping))
 }
 
 /** Uses one transaction per organisation, so that one that waits does not block the others. */

@@ -1,7 +1,7 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { Recurring } from '../../platform/job.ts'
 import { bindOperations } from '../../platform/operation.ts'
-import { bindLoops } from '../../platform/work/runner.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
+import { bindTasks } from '../../platform/work/runner.ts'
 import { deleteExpiredMails } from './mail-store.ts'
 import type { Deps } from './ports.ts'
 import { peopleOperations } from './routes.ts'
@@ -18,7 +18,7 @@ const keptMs = 86_400_000
 const proofKeptMs = 600_000
 
 /** Deletes sessions, links and mails a day after they ended, and proofs after ten minutes. Idempotent. */
-const deleteEndedSignIns: Recurring<Deps> = {
+const deleteEndedSignIns: RecurringTask<Deps> = {
   name: 'people.sweep-sign-ins',
   everyMs: 600_000,
   async run(ctx) {
@@ -32,5 +32,5 @@ const deleteEndedSignIns: Recurring<Deps> = {
 
 /** Builds the feature. */
 export function createPeopleOperations(deps: Deps) {
-  return { operations: bindOperations(deps, peopleOperations), loops: bindLoops(deps, [deleteEndedSignIns]) }
+  return { operations: bindOperations(deps, peopleOperations), loops: bindTasks(deps, [deleteEndedSignIns]) }
 }

@@ -45,16 +45,17 @@ const hashingPath = /^\/(sign-in\/email|change-password|reset-password)$/
 const unknownBrowsersAtOnce = 2
 const knownAtOnce = 1
 
+/** The queue of known browsers. */
+const passwords: Semaphore = { name: 'passwords', widthMax: knownAtOnce }
+
 /**
  * Returns the queues in which an attempt waits for its password hash. Unknown browsers of one site (a /24 or a /48) hash one password at a time,
  * so that others are served between them. All unknown browsers leave one thread to known browsers and to signed-in people who change their
  * password, each one at a time. A password reset counts as unknown, because its token may be invalid.
  */
-function hashQueues({ path, address, accountId }: SignInAttempt, isKnown: boolean): readonly Semaphore[] {
+function queuesForUnknown({ path, address, accountId }: SignInAttempt): readonly Semaphore[] {
   if (!hashingPath.test(path)) return []
-  const known = { name: 'passwords', widthMax: knownAtOnce }
-  if (isKnown) return [known]
-  if (accountId !== undefined) return [{ name: `password of ${accountId}`, widthMax: 1 }, known]
+  if (accountId !== undefined) return [{ name: `password of ${accountId}`, widthMax: 1 }, passwords]
   return [
     { name: `passwords of unknown browsers at ${addressSite(address)}`, widthMax: 1 },
     { name: 'passwords of unknown browsers', widthMax: unknownBrowsersAtOnce },
@@ -80,7 +81,7 @@ export function createSignInLimit(
     const source = addressBlock(address)
     if (beginningPath.test(path)) admit(ofBeginnings(source))
     const kind = emailPath.test(path) ? 'mail' : passwordPath.test(path) ? 'password' : undefined
-    if (kind === undefined && !otherPath.test(path)) return hashQueues(attempt, false)
+    if (kind === undefined && !otherPath.test(path)) return queuesForUnknown(attempt)
     const email = emailOf(sent)
     const known = kind === undefined || email === undefined ? undefined : knownBrowserOf(cookies, email, browser)
     const admissions = [() => ofSource(known === undefined ? source : `person ${email}`)]
@@ -92,7 +93,8 @@ export function createSignInLimit(
       )
     // In order: a refusal by one limit takes no tokens from the next.
     for (const admission of admissions) admit(admission())
-    return hashQueues(attempt, known !== undefined)
+    if (known === undefined) return queuesForUnknown(attempt)
+    return hashingPath.test(path) ? [passwords] : []
   }
 }
 

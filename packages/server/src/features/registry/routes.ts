@@ -157,10 +157,9 @@ async function getRoute(ctx: Pick<Ctx, 'db' | 'tenant'>, routeId: Id<'reg'>): Pr
 }
 
 /** Makes a route public to every organisation of the environment through the facilitator's discovery, or private again. */
-function publishRoute(
+function setRouteVisibility(
   ctx: Pick<Ctx, 'audit' | 'db' | 'tenant'>,
-  routeId: Id<'reg'>,
-  isPublic: boolean,
+  { routeId, isPublic }: { readonly routeId: Id<'reg'>; readonly isPublic: boolean },
 ): Promise<RegistryRoute> {
   return ctx.db.tx(async (tx) => {
     const before = await findRoute(tx, ctx.tenant, routeId)
@@ -253,7 +252,7 @@ export const registryOperations: readonly Operation<Deps>[] = [
     input: schema.RouteChange,
     output: schema.RegistryRoute,
     errors: fail.table,
-    run: (ctx, { params, body }) => publishRoute(ctx, params.id, body.isPublic),
+    run: (ctx, { params, body }) => setRouteVisibility(ctx, { routeId: params.id, isPublic: body.isPublic }),
   }),
 ]
 

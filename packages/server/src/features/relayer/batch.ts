@@ -11,7 +11,7 @@ import {
   type PickedRow,
   pickDue,
   type QueueKey,
-  setAlone,
+  setSingle,
   type TurnKey,
   type Visited,
 } from './queue-store.ts'
@@ -38,7 +38,7 @@ export async function sendBatch(parts: RelayerParts, network: Network): Promise<
   const slots = ctx.lanes.slots.batch
   if (open >= slots) return 'full'
   if (open > 0 && (await isBatching(parts, network))) return 'collecting'
-  const turn = await selectBatch(parts, network, { alone: false, most: batchMax, open: open / slots })
+  const turn = await selectBatch(parts, network, { slot: 'batch', most: batchMax, open: open / slots })
   if (turn.selected.length === 0) {
     await endTurn(parts, turn, [])
     return 'nothing'
@@ -58,7 +58,7 @@ async function isBatching({ ctx, timings }: RelayerParts, network: Network): Pro
 }
 
 interface Wanted {
-  readonly alone: boolean
+  readonly slot: 'batch' | 'single'
   readonly most: number
   /** Share of the slots in use: a purpose is sent only up to its own share. */
   readonly open: number
@@ -68,9 +68,10 @@ interface Wanted {
 export async function selectBatch(
   parts: RelayerParts,
   network: Network,
-  { alone, most, open }: Wanted,
+  { slot, most, open }: Wanted,
 ): Promise<BatchSelection> {
   const purposes = [...parts.purposes.values()].filter(({ share }) => open < share).map(({ purpose }) => purpose)
+  const alone = slot === 'single'
   const bounds = { network: network.name, alone, purposes, turnsMax, rowsOfSignerMax, most }
   const rows = await pickDue(parts.ctx.db, { ...bounds, timeLeftMs: parts.timings.timeLeftMs })
   return selectFairly({ network: network.name, alone }, rows, most)
@@ -90,7 +91,7 @@ async function planBatch(parts: RelayerParts, network: Network, turn: BatchSelec
   await ctx.lanes.prepare(network, ctx.settlerAddress)
   // Read in the turn that sends: after its signature was checked, an account may have got code (EIP-7702) that uses up the gas
   // grant, or may have moved its money away, which makes its calls fail at the settler's expense.
-  const unfit = await ctx.chains.on(network).signersToSendAlone(needsOf(turn.selected))
+  const unfit = await ctx.chains.on(network).signersToSendSingly(needsOf(turn.selected))
   const refused = await ctx.db.tx(
     async (tx) => {
       const locked = await lockWaiting(
@@ -99,7 +100,7 @@ async function planBatch(parts: RelayerParts, network: Network, turn: BatchSelec
       )
       const [own, others] = partition(locked, ({ signer }) => unfit.has(signer))
       if (own.length > 0)
-        await setAlone(
+        await setSingle(
           tx,
           own.map(({ id }) => id),
         )
@@ -134,7 +135,7 @@ async function postponeFailing(parts: RelayerParts, turn: BatchSelection): Promi
 }
 
 interface Planned {
-  readonly slot: 'batch' | 'alone'
+  readonly slot: 'batch' | 'single'
   readonly relays: readonly Relay[]
 }
 
@@ -260,7 +261,7 @@ export function visitedBy({ empty }: BatchSelection, served: readonly SelectedRe
 
 /** Orders the first relay of each queue first, then the second of each. */
 function inOrder(left: PickedRow, right: PickedRow): number {
-  return compare(left.place ?? 0n, right.place ?? 0n) || compare(left.signerTurn ?? 0n, right.signerTurn ?? 0n)
+  return compare(left.position ?? 0n, right.position ?? 0n) || compare(left.signerTurn ?? 0n, right.signerTurn ?? 0n)
 }
 
 function compare(left: bigint, right: bigint): number {

@@ -15,7 +15,7 @@ const QueueKey = z.object({
 export type QueueKey = z.output<typeof QueueKey>
 export type TurnKey = Omit<QueueKey, 'signer'>
 
-/** Derived from relay payloads as `payload`: signer, nonce space, nonce, and whether it is sent alone. */
+/** Derived from relay payloads as `payload`: signer, nonce space, nonce, and whether it is sent singly (`alone`). */
 const derived = sql`
   lower(case when payload ->> 'kind' = 'permit2' then payload ->> 'owner' else payload ->> 'from' end) as signer,
   case when payload ->> 'kind' = 'permit2' then 'permit2' else lower(payload ->> 'token') end as nonce_space,
@@ -124,30 +124,30 @@ function turnKeysOf(turns: readonly TurnKey[], name: Sql = sql`given`): Sql {
     as ${name} (network, alone, organisation_id, purpose)`
 }
 
-const DueRow = z.object({ network: z.string(), batch: z.boolean(), alone: z.boolean(), check: z.boolean() })
+const DueRow = z.object({ network: z.string(), batch: z.boolean(), single: z.boolean(), check: z.boolean() })
 export type DueRow = z.output<typeof DueRow>
 
 /** For `n.network`: the instant since which a turn has been due; null if none is. */
-const dueTurn = (alone: boolean): Sql =>
-  sql`(select t.due_at from relay_turns t where t.network = n.network and t.alone = ${alone} and t.due_at <= now() order by t.due_at limit 1)`
+const dueTurn = (slot: 'batch' | 'single'): Sql =>
+  sql`(select t.due_at from relay_turns t where t.network = n.network and t.alone = ${slot === 'single'} and t.due_at <= now() order by t.due_at limit 1)`
 /** For `n.network`: the instant since which a read of the chain has been due; null if none is. */
 const dueCheck = sql`(select r.check_at from relays r where r.network = n.network and r.check_at is not null and r.check_at <= now()
     order by r.check_at limit 1)`
 
 /** A condition: whether `listDue` would find anything due on the networks. */
 export function isAnyDue(networks: readonly string[]): Sql {
-  return onAnyOf(networks, sql`select coalesce(${dueTurn(false)}, ${dueTurn(true)}, ${dueCheck})`)
+  return onAnyOf(networks, sql`select coalesce(${dueTurn('batch')}, ${dueTurn('single')}, ${dueCheck})`)
 }
 
 /**
- * Returns for each network whether a batch, a relay that is sent alone, or a read of the chain is due: one index lookup each, since each is ordered and
+ * Returns for each network whether a batch, a relay that is sent singly, or a read of the chain is due: one index lookup each, since each is ordered and
  * limited to one row.
  */
 export function listDue(db: Queryable, networks: readonly string[]): Promise<DueRow[]> {
   return db.many(
     DueRow,
     sql`
-    select network, ${dueTurn(false)} is not null as batch, ${dueTurn(true)} is not null as alone, ${dueCheck} is not null as check
+    select network, ${dueTurn('batch')} is not null as batch, ${dueTurn('single')} is not null as single, ${dueCheck} is not null as check
     from unnest(${anyLength(networks)}) as n (network)`,
   )
 }
@@ -181,7 +181,7 @@ const PickedRow = z.object({
   signer: z.string().nullable(),
   signerTurn: z.bigint().nullable(),
   relayId: z.bigint().nullable(),
-  place: z.bigint().nullable(),
+  position: z.bigint().nullable(),
   /** Of an EIP-3009 authorization; null for other payloads. */
   token: z.string().nullable(),
   value: z.string().nullable(),
@@ -203,7 +203,7 @@ export interface PickBounds {
 
 /**
  * Selects the next relays without locking: the organisations that were served longest ago first, their signers likewise, and of each signer its
- * first due relays that do not expire too soon. It reads an equal share of the places for each organisation, and as many as there are places only
+ * first due relays that do not expire too soon. It reads an equal share of the slots for each organisation, and as many as there are slots only
  * where the shares leave some. So what it reads is bounded by these numbers and not by the backlog.
  */
 export async function pickDue(db: Queryable, bounds: PickBounds): Promise<PickedRow[]> {
@@ -216,7 +216,7 @@ export async function pickDue(db: Queryable, bounds: PickBounds): Promise<Picked
   return leavesPlaces(shares, most) ? pickUpTo(db, bounds, sql`${most}::bigint`) : shares
 }
 
-/** Whether places stay free although an organisation has used up its share of relays or signers. */
+/** Whether slots stay free although an organisation has used up its share of relays or signers. */
 function leavesPlaces(picked: readonly PickedRow[], most: number): boolean {
   const turns = [...Map.groupBy(picked, ({ turn }) => turn).values()]
   const share = Math.ceil(most / Math.max(1, turns.length))
@@ -237,8 +237,8 @@ function pickUpTo(db: Queryable, bounds: PickBounds, share: Sql): Promise<Picked
         where network = ${network} and alone = ${alone} and due_at <= now() and purpose = any(${anyLength(purposes)})
         order by due_at, organisation_id, purpose limit ${turnsMax}) as first
     ), picked as (
-    select t.organisation_id, t.purpose, t.turn, q.signer, q.turn as signer_turn, r.id as relay_id, r.place, r.token, r.value,
-      row_number() over (partition by t.turn order by r.place, q.turn) as round
+    select t.organisation_id, t.purpose, t.turn, q.signer, q.turn as signer_turn, r.id as relay_id, r.position, r.token, r.value,
+      row_number() over (partition by t.turn order by r.position, q.turn) as round
     from turns t
     left join lateral (
       select signer, row_number() over (order by due_at, signer) as turn from relay_queues own
@@ -247,14 +247,14 @@ function pickUpTo(db: Queryable, bounds: PickBounds, share: Sql): Promise<Picked
       order by due_at, signer limit ${share}
     ) q on true
     left join lateral (
-      select id, row_number() over (order by next_attempt_at, id) as place, payload ->> 'token' as token, payload ->> 'value' as value from relays own
+      select id, row_number() over (order by next_attempt_at, id) as position, payload ->> 'token' as token, payload ->> 'value' as value from relays own
       where own.network = ${network} and own.alone = ${alone} and own.organisation_id = t.organisation_id and own.purpose = t.purpose
         and own.signer = q.signer and state = 'waiting' and next_attempt_at <= now()
         and valid_before > now() + ${timeLeftMs}::integer * interval '1 millisecond'
       order by next_attempt_at, id limit ${rowsOfSignerMax}
     ) r on true
     )
-    select organisation_id, purpose, turn, signer, signer_turn, relay_id, place, token, value from picked where round <= ${share} or relay_id is null`,
+    select organisation_id, purpose, turn, signer, signer_turn, relay_id, position, token, value from picked where round <= ${share} or relay_id is null`,
   )
 }
 
@@ -364,7 +364,7 @@ export function listForgotten(db: Queryable, network: string, waitedMs: number):
 }
 
 /**
- * Makes relays due, in the queue of those that are sent alone where they are; only those that wait and were not released before.
+ * Makes relays due, in the queue of those that are sent singly where they are; only those that wait and were not released before.
  */
 export async function releaseRelays(db: Queryable, relayIds: readonly bigint[]): Promise<void> {
   const late = await db.many(
@@ -378,8 +378,8 @@ export async function releaseRelays(db: Queryable, relayIds: readonly bigint[]):
   if (late.length > 0) await makeDue(db, late)
 }
 
-/** Makes relays that would share a transaction be sent alone from now on. */
-export async function setAlone(tx: Tx, relayIds: readonly bigint[]): Promise<void> {
+/** Makes relays that would share a transaction be sent singly from now on. */
+export async function setSingle(tx: Tx, relayIds: readonly bigint[]): Promise<void> {
   const late = await tx.many(
     QueueKey,
     sql`

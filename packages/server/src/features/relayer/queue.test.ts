@@ -11,7 +11,7 @@ import {
   makeDue,
   pickDue,
   releaseRelays,
-  setAlone,
+  setSingle,
 } from './queue-store.ts'
 import { relays } from './relays.ts'
 import { lockWaiting, markEnded, markIncluded, markLeft, postpone, setToCheck, takeChecks } from './store.ts'
@@ -256,7 +256,7 @@ test('a relay that must be sent alone leaves the shared queue, and a released on
   const { db } = database
   await put({ organisation: 'a', signer: '0x1', count: 1 })
   const relayIds = idsOf(await pick())
-  await db.tx((tx) => setAlone(tx, relayIds))
+  await db.tx((tx) => setSingle(tx, relayIds))
   expect(idsOf(await pick())).toEqual([])
   expect(idsOf(await pick(true))).toEqual(relayIds)
   await setToCheck(db, relayIds, { firstMs: 0, mostMs: 0 })
@@ -269,7 +269,7 @@ test('a relay that must be sent alone leaves the shared queue, and a released on
 
 test('a contract’s signature is sent alone from the beginning', async () => {
   await put({ organisation: 'a', signer: '0x1', count: 1, kind: 'bytes' })
-  expect(await dueNow()).toMatchObject({ batch: false, alone: true })
+  expect(await dueNow()).toMatchObject({ batch: false, single: true })
 })
 
 test('a withdrawn relay is never sent, and one that waits again after a transaction without it is withdrawn too', async () => {

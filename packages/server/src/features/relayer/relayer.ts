@@ -1,6 +1,6 @@
 import type { Network } from '@purser/protocol'
-import type { Beside } from '../../platform/job.ts'
 import { keepLeases } from '../../platform/leases/leases.ts'
+import type { Detach } from '../../platform/recurring-task.ts'
 import { startDueLoop } from '../../platform/work/due-work.ts'
 import { pause } from '../../platform/work/loop.ts'
 import { admit, endTurn, planTransaction, type SelectedRelay, selectBatch, sendBatch } from './batch.ts'
@@ -32,7 +32,7 @@ export interface Relayer {
 }
 
 /** The tasks of a network. Each runs independently. */
-type Task = 'batch' | 'alone' | 'check'
+type Task = 'batch' | 'single' | 'check'
 
 /**
  * Sends signed payloads on every network of the settler. Only the process that leases a network sends there; should two processes
@@ -69,7 +69,7 @@ export function startRelayer(parts: RelayerParts): Relayer {
     async stop() {
       stopping.abort()
       await loop.stop()
-      await Promise.all(drivers.map((driver) => driver.rest()))
+      await Promise.all(drivers.map((driver) => driver.waitUntilIdle()))
       await leases.stop()
     },
   }
@@ -96,7 +96,7 @@ export async function passRelays(parts: RelayerParts, network: Network): Promise
   if (due?.check === true) await checkRelays(parts, network, (search) => searches.push(search))
   await Promise.all(searches)
   if (due?.batch === true) await sendBatch(parts, network)
-  if (due?.alone === true) await sendAlone(parts, network)
+  if (due?.single === true) await sendSingly(parts, network)
 }
 
 /** The tasks of one network. */
@@ -116,12 +116,12 @@ class RelayDriver {
   }
 
   /** Resolves when none of its tasks is running. */
-  async rest(): Promise<void> {
+  async waitUntilIdle(): Promise<void> {
     await Promise.all([...this.#running.values(), this.#reconciling])
     await Promise.all(this.#searches)
   }
 
-  readonly #beside = (search: Promise<void>): void => {
+  readonly #detach = (search: Promise<void>): void => {
     const ended = search.finally(() => this.#searches.delete(ended))
     this.#searches.add(ended)
   }
@@ -129,7 +129,7 @@ class RelayDriver {
   /** Starts the due tasks that are not running. */
   start(due: DueRow): void {
     const { ctx } = this.#parts
-    for (const task of ['check', 'batch', 'alone'] as const) {
+    for (const task of ['check', 'batch', 'single'] as const) {
       if (!due[task] || this.#running.has(task)) continue
       const run = this.#run(task)
         .catch(async (error: unknown) => {
@@ -145,8 +145,8 @@ class RelayDriver {
   /** Repeats the task while there is more of it. */
   async #run(task: Task): Promise<void> {
     for (let isMore = true; isMore && !this.#stopped.aborted; ) {
-      if (task === 'check') isMore = await checkRelays(this.#parts, this.network, this.#beside)
-      else if (task === 'alone') isMore = await sendAlone(this.#parts, this.network)
+      if (task === 'check') isMore = await checkRelays(this.#parts, this.network, this.#detach)
+      else if (task === 'single') isMore = await sendSingly(this.#parts, this.network)
       else {
         const outcome = await sendBatch(this.#parts, this.network)
         if (outcome === 'collecting') await pause(batchingMs, this.#stopped)
@@ -188,18 +188,18 @@ async function reconcile({ ctx }: RelayerParts, network: Network): Promise<void>
 const triedMax = 8
 
 /**
- * Runs one turn of relays that are sent alone: signers with code, permits, and everything that a transaction did not
+ * Runs one turn of relays that are sent singly: signers with code, permits, and everything that a transaction did not
  * carry before. Each is simulated on the chain by itself, and a failure postpones only that relay. Those that the chain
  * accepts are sent in the order of the turn, as many as there are free slots; the others keep their place in front.
  * Returns whether there was anything to send.
  */
-async function sendAlone(parts: RelayerParts, network: Network): Promise<boolean> {
+async function sendSingly(parts: RelayerParts, network: Network): Promise<boolean> {
   const { ctx } = parts
   const { lanes, settlerAddress } = ctx
-  const { alone: open } = await lanes.openCounts(ctx.db, network, settlerAddress)
-  const free = lanes.slots.alone - open
+  const { single: open } = await lanes.openCounts(ctx.db, network, settlerAddress)
+  const free = lanes.slots.single - open
   if (free <= 0) return false
-  const turn = await selectBatch(parts, network, { alone: true, most: triedMax, open: open / lanes.slots.alone })
+  const turn = await selectBatch(parts, network, { slot: 'single', most: triedMax, open: open / lanes.slots.single })
   if (turn.selected.length === 0) {
     await endTurn(parts, turn, [])
     return false
@@ -259,7 +259,7 @@ async function planOne(parts: RelayerParts, network: Network, { relayId }: Selec
   const planning = ctx.db.tx(
     async (tx) => {
       const { sent, refused } = await admit(parts, tx, await lockWaiting(tx, [relayId]))
-      if (sent.length > 0) await planTransaction(parts, tx, network, { slot: 'alone', relays: sent })
+      if (sent.length > 0) await planTransaction(parts, tx, network, { slot: 'single', relays: sent })
       return refused
     },
     { readsByKeys: true },
@@ -285,9 +285,9 @@ const attemptsMax = 3
  * Reads the chain for relays that a transaction did not carry, that have expired, or that somebody else may have sent.
  * A quorum reports each nonce's state at depth, and exactly the relays with such a report are ended. Every relay was
  * postponed before, so that one without a report blocks no others. Searches for the transactions of used nonces may
- * take long, so they are passed to `beside` and continue after the return. Returns whether there may be more.
+ * take long, so they are passed to `detach` and continue after the return. Returns whether there may be more.
  */
-async function checkRelays(parts: RelayerParts, network: Network, beside: Beside): Promise<boolean> {
+async function checkRelays(parts: RelayerParts, network: Network, detach: Detach): Promise<boolean> {
   const { ctx, timings, checkCursors: cursors } = parts
   const rows = await takeChecks(ctx.db, network.name, { most: checkedMax, cursors, ...timings.backoff })
   if (rows.length === 0) return false
@@ -309,7 +309,7 @@ async function checkRelays(parts: RelayerParts, network: Network, beside: Beside
     ctx.db,
     expired.filter((row) => !isUnended(row)).map(({ id }) => id),
   )
-  beside(parts.search(network.name, used, (relay) => searchUse(parts, network, relay), beside.stopping))
+  detach(parts.search(network.name, used, (relay) => searchUse(parts, network, relay), detach.stopping))
   return rows.length === checkedMax
 }
 

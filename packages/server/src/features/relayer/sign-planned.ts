@@ -1,7 +1,7 @@
 import type { Background } from '../../platform/ctx.ts'
 import type { Sql, Tx } from '../../platform/db/db.ts'
 import type { DueChecks, DueCursors } from '../../platform/db/due-checks.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import type { AuthorizationPayload } from './port.ts'
 import type { Deps } from './ports.ts'
 import { relays } from './relays.ts'
@@ -39,7 +39,7 @@ export interface PlannedTransfers<D extends Deps, Planned extends { readonly isP
  */
 export function signPlanned<D extends Deps, Planned extends { readonly isPast: boolean }>(
   transfers: PlannedTransfers<D, Planned>,
-): Recurring<D> {
+): RecurringTask<D> {
   const cursors: DueCursors = new Map()
   return {
     name: transfers.name,

@@ -1,5 +1,5 @@
 import { bindOperations } from '../../platform/operation.ts'
-import { bindLoops } from '../../platform/work/runner.ts'
+import { bindTasks } from '../../platform/work/runner.ts'
 import type { Deps } from './ports.ts'
 import { expireRequests } from './recorder.ts'
 import { requestOperations } from './routes.ts'
@@ -9,5 +9,5 @@ export { requestOperations } from './routes.ts'
 
 /** Builds the feature. */
 export function createRequests(deps: Deps) {
-  return { operations: bindOperations(deps, requestOperations), loops: bindLoops(deps, [expireRequests]) }
+  return { operations: bindOperations(deps, requestOperations), loops: bindTasks(deps, [expireRequests]) }
 }

@@ -1,7 +1,7 @@
 import { instantOf } from '../../platform/clock.ts'
 import type { CompletedRequest } from '../../platform/http/http-options.ts'
 import { isId } from '../../platform/ids.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { mayTake } from '../../platform/share.ts'
 import type { Deps } from './ports.ts'
 import { deleteBeyond, deleteOldRequests, insertRequests, type NewRequest } from './store.ts'
@@ -32,7 +32,7 @@ export interface RequestLog {
 
 /**
  * Writes the requests of identified callers to the request log, about once a second and in batches, so that no request waits for its own
- * record. What exceeds an organisation's share of the waiting places, and what the database refuses, is dropped and counted in
+ * record. What exceeds an organisation's share of the waiting slots, and what the database refuses, is dropped and counted in
  * `purser_request_log_dropped`. The oldest rows of an organisation are deleted when it has written a tenth of its limit, by each process.
  */
 export function startRequestLog(
@@ -147,7 +147,7 @@ const keptMs = 7 * 86_400_000
 const batchRowsMax = 5_000
 
 /** Deletes requests after seven days, in batches. Idempotent. */
-export const expireRequests: Recurring<Deps> = {
+export const expireRequests: RecurringTask<Deps> = {
   name: 'requests.sweep',
   everyMs: 600_000,
   run: async (ctx) => {

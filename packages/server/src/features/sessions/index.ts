@@ -1,5 +1,5 @@
 import { bindOperations } from '../../platform/operation.ts'
-import { bindLoops } from '../../platform/work/runner.ts'
+import { bindTasks } from '../../platform/work/runner.ts'
 import type { Deps } from './ports.ts'
 import { sessionOperations } from './routes.ts'
 import { sessionRecurring } from './sessions.ts'
@@ -9,5 +9,5 @@ export { sessionRecurring } from './sessions.ts'
 
 /** Builds the feature. */
 export function createSessions(deps: Deps) {
-  return { operations: bindOperations(deps, sessionOperations), loops: bindLoops(deps, sessionRecurring) }
+  return { operations: bindOperations(deps, sessionOperations), loops: bindTasks(deps, sessionRecurring) }
 }

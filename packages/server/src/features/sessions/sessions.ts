@@ -4,9 +4,9 @@ import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { defineErrors } from '../../platform/errors.ts'
 import { isId, newId } from '../../platform/ids.ts'
-import type { Recurring } from '../../platform/job.ts'
 import { type Page, Reply } from '../../platform/operation.ts'
 import type { Random } from '../../platform/random.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { type BuyingPayment, linkPaymentToSession, lockBuyingPayment } from '../payments/index.ts'
 import { createVaultIn, markOver } from '../vaults/index.ts'
@@ -174,7 +174,7 @@ const most = 500
  * their place in the quota is free again. They grant no access from the moment that the payment ended, since every verification
  * reads its status; this makes it permanent. Running it again changes nothing.
  */
-const revokeUnpaid: Recurring<Deps> = {
+const revokeUnpaid: RecurringTask<Deps> = {
   name: 'sessions.revoke-unpaid',
   everyMs: 30_000,
   run: async (ctx) => {
@@ -190,4 +190,4 @@ function revokeBatch({ db, clock }: Pick<Ctx, 'db' | 'clock'>): Promise<number> 
   })
 }
 
-export const sessionRecurring: readonly Recurring<Deps>[] = [revokeUnpaid]
+export const sessionRecurring: readonly RecurringTask<Deps>[] = [revokeUnpaid]

@@ -13,7 +13,7 @@ import {
   type WalletAsset,
 } from '../funds/index.ts'
 import { countGas, replaceClaimGas, type SourceWallet } from '../wallets/index.ts'
-import { placeOf } from './plan.ts'
+import { assetOf } from './plan.ts'
 import type { Ctx } from './ports.ts'
 import { insertSteps, listSteps, type StepRow, type TransferId, transferPurpose } from './store.ts'
 
@@ -21,7 +21,7 @@ import { insertSteps, listSteps, type StepRow, type TransferId, transferPurpose 
 export interface Payer {
   /** The wallet whose spend policy counts the gas. */
   readonly masterWalletId: SourceWallet['masterWalletId']
-  readonly place: WalletAsset
+  readonly asset: WalletAsset
   readonly snapshot: Snapshot
   /** Available coin in wei, as of the snapshot. */
   readonly available: bigint
@@ -39,14 +39,14 @@ export async function readPayer(
 ): Promise<Payer> {
   const coin = nativeCoinOf(network)
   if (coin === undefined) throw new Error(`${network.name} has no coin to pay with`)
-  const place = placeOf(tenant, { network, source }, { payer, coin })
-  const { snapshot, spendable } = await ctx.readFunds(network, [place])
-  return { masterWalletId: source.masterWalletId, place, snapshot, available: spendable[0]?.available ?? 0n }
+  const asset = assetOf(tenant, { network, source }, { payer, coin })
+  const { snapshot, spendable } = await ctx.readFunds(network, [asset])
+  return { masterWalletId: source.masterWalletId, asset, snapshot, available: spendable[0]?.available ?? 0n }
 }
 
 /** Locks the payer's funds; call it before the transfer is locked. */
-export function lockPayer(tx: Tx, { place }: Payer): Promise<void> {
-  return lockOwners(tx, [place])
+export function lockPayer(tx: Tx, { asset }: Payer): Promise<void> {
+  return lockOwners(tx, [asset])
 }
 
 export interface AuxiliaryStep extends Pick<StepRow, 'kind' | 'toAddress' | 'value' | 'gasLimit'> {
@@ -64,10 +64,10 @@ export async function storeAuxiliary(
   { transferId, payer }: { readonly transferId: TransferId; readonly payer: Payer },
   step: AuxiliaryStep,
 ): Promise<boolean> {
-  const { place, snapshot } = payer
-  const { network, owner, coin, tenant } = place
+  const { asset, snapshot } = payer
+  const { network, owner, coin, tenant } = asset
   const { kind, toAddress, data, value, gasLimit } = step
-  const want = { place, rawAmount: value, gasLimit, dataBytes: bytesOf(data) }
+  const want = { asset, rawAmount: value, gasLimit, dataBytes: bytesOf(data) }
   const [isCovered] = await areCovered(ctx, tx, [{ snapshot, wants: [want] }])
   if (isCovered !== true) return false
   const position = (await listSteps(tx, transferId)).length

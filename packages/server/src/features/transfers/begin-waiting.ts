@@ -3,7 +3,7 @@ import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { Problem } from '../../platform/errors.ts'
 import { id } from '../../platform/ids.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
 import { type ApprovalRow, applyDecisions, markApplied } from '../approvals/index.ts'
 import { areCovered, contendedBy, dropReservations, lockOwners, retryOnContention } from '../funds/index.ts'
@@ -11,8 +11,8 @@ import { replaceClaimGas, replaceGas } from '../wallets/index.ts'
 import { end } from './ending.ts'
 import { storeGasless } from './gasless/begin.ts'
 import { orderTaken } from './partner.ts'
-import { advanceUnit, leaveUnit, replaceQuote, setNextPollAt } from './partner-store.ts'
-import { claimOf, gasCostOf, planTransfer, unitOf } from './plan.ts'
+import { advanceAllowanceQueue, leaveAllowanceQueue, replaceQuote, setNextPollAt } from './partner-store.ts'
+import { allowanceKeyOf, claimOf, gasCostOf, planTransfer } from './plan.ts'
 import type { Ctx, Deps, TransferPlan } from './ports.ts'
 import { takeOrders } from './quote-store.ts'
 import { storeSteps } from './record.ts'
@@ -30,7 +30,7 @@ import {
 type Work = Omit<Ctx, 'tenant'>
 
 /** Begins transfers that were approved, and fails those that were not. */
-export const applyTransferDecisions: Recurring<Deps> = applyDecisions<Deps>({
+export const applyTransferDecisions: RecurringTask<Deps> = applyDecisions<Deps>({
   name: 'transfers.apply-approvals',
   kinds: ['transfer', 'refund'],
   slow: { limits: ({ begunTransfers }) => begunTransfers, listSources },
@@ -68,18 +68,18 @@ const waitMsMax = 900_000
 const pollMs = 500
 
 /** Whether no step of a transfer has a nonce: it waits for another that approves and calls the same contract. */
-export function isWaitingForUnit(transfer: TransferRow, steps: readonly StepRow[]): boolean {
+export function isWaitingForAllowance(transfer: TransferRow, steps: readonly StepRow[]): boolean {
   return transfer.partner !== null && steps.every(({ transactionId }) => transactionId === null)
 }
 
 /**
- * Begins a transfer when it is the first of its unit. Its quote may have expired, so it is planned again with at least the quoted amount;
+ * Begins a transfer when it is the first in the queue of its allowance. Its quote may have expired, so it is planned again with at least the quoted amount;
  * if that is not possible, it fails before anything was paid. Idempotent: stored once, under the transfer's lock.
  */
 export async function beginWaiting(ctx: Work, transfer: TransferRow): Promise<void> {
   const now = ctx.clock.now().getTime()
   const later = instantOf(now + pollMs)
-  const state = await advanceUnit(ctx.db, transfer.id)
+  const state = await advanceAllowanceQueue(ctx.db, transfer.id)
   if (state === 'waiting') {
     const isLate = now - transfer.acceptedAt.getTime() > waitMsMax
     return ctx.db.tx(async (tx) => {
@@ -134,7 +134,7 @@ async function lockWithFunds(
 ): Promise<TransferRow> {
   await lockOwners(
     tx,
-    claimOf(ctx.tenant, plan, transferId).wants.map(({ place }) => place),
+    claimOf(ctx.tenant, plan, transferId).wants.map(({ asset }) => asset),
   )
   return lockTransfer(tx, transferId)
 }
@@ -152,7 +152,7 @@ async function storeAgain(ctx: Ctx, tx: Tx, transferId: TransferId, plan: Transf
   await replaceClaimGas(ctx, tx, { masterWalletId, subjectId: transferId, gas: plan.claimGas })
   await dropReservations(tx, transferId)
   await deleteSteps(tx, transferId)
-  if (unitOf(plan) === undefined) await leaveUnit(tx, transferId)
+  if (allowanceKeyOf(plan) === undefined) await leaveAllowanceQueue(tx, transferId)
   if (plan.quote !== undefined) await replaceQuote(tx, transferId, plan.quote)
   const gasless = plan.steps.length === 0 ? [{ ctx, transferId, plan }] : []
   const { nonces, over } = await storeGasless(tx, gasless)

@@ -14,7 +14,7 @@ import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { publishEvents } from '../../platform/events.ts'
 import type { EventId } from '../../platform/ids.ts'
-import type { RecurringByNetwork } from '../../platform/job.ts'
+import type { RecurringTaskByNetwork } from '../../platform/recurring-task.ts'
 import { endAllowances, endReservations, keepAllowances } from '../funds/index.ts'
 import { relays } from '../relayer/index.ts'
 import { releasePolicy } from '../wallets/index.ts'
@@ -33,7 +33,7 @@ import {
   type Settled,
   type TransferEnd,
 } from './outcome-store.ts'
-import { endUnits } from './partner-store.ts'
+import { endAllowanceTurns } from './partner-store.ts'
 import { paymentPurpose } from './paying/store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { lockTransfers, type TransferId, type TransferRow } from './store.ts'
@@ -68,7 +68,7 @@ export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[
   )
   const settled = ended.filter(({ partner, isRevokeDue }) => partner !== null && !isRevokeDue).map((row) => row.id)
   if (settled.length > 0) {
-    await endUnits(tx, settled)
+    await endAllowanceTurns(tx, settled)
     await endAllowances(tx, settled)
   }
   const all = [...ended, ...endedBefore].toSorted(byId)
@@ -231,7 +231,7 @@ export function awaitFinality(
  * Ends transfers whose block is final, and reopens those whose block is gone: the same bytes are sent again, or a new block decides.
  * Idempotent: each transfer is decided under its row lock, while it still waits for the checked block.
  */
-export const finalizeTransfers: RecurringByNetwork<Deps> = {
+export const finalizeTransfers: RecurringTaskByNetwork<Deps> = {
   name: 'transfers.finalize',
   everyMs: 500,
   networks: ({ chains }) => awaitedOf(chains),

@@ -2,11 +2,11 @@ import { bytesToHex, type Network, requireNetwork, tokenBySymbol } from '@purser
 import type { PlannedCall, RouteRequest, RouteStatus, RoutingPartner } from '../../partners/routing/port.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
 import { lockPayer, nextPollTime, readPayer, storeAuxiliary } from './auxiliary.ts'
-import { beginWaiting, isWaitingForUnit } from './begin-waiting.ts'
+import { beginWaiting, isWaitingForAllowance } from './begin-waiting.ts'
 import { end } from './ending.ts'
 import { allowanceOf, endOf, slippageBps } from './partner.ts'
 import {
@@ -40,18 +40,18 @@ type Work = Omit<Ctx, 'tenant'>
  * state. A partner or a network that does not respond delays only its own transfers, and there no organisation those of another; no later run
  * waits for it. Idempotent: each result is decided again under the transfer's lock.
  */
-export const followPartners: Recurring<Deps> = {
+export const followPartners: RecurringTask<Deps> = {
   name: 'transfers.follow-partners',
   everyMs: 500,
   isDue: ({ clock }) => isAnyDueForPoll(clock.now()),
-  async run(ctx, beside) {
+  async run(ctx, detach) {
     const list = { now: ctx.clock.now(), cursors: ctx.followedCursors }
     const due = await ctx.db.tx((tx) => listDueForPoll(tx, list), { readsInOrder: true })
     const polls = [...Map.groupBy(due, sourceOf)].map(([source, transfers]) =>
-      ctx.followedTransfers(source, transfers, (transfer) => pollSafely(ctx, transfer), beside?.stopping),
+      ctx.followedTransfers(source, transfers, (transfer) => pollSafely(ctx, transfer), detach?.stopping),
     )
-    if (beside === undefined) await Promise.all(polls)
-    else for (const one of polls) beside(one)
+    if (detach === undefined) await Promise.all(polls)
+    else for (const one of polls) detach(one)
   },
 }
 
@@ -77,7 +77,7 @@ async function pollSafely(ctx: Work, transfer: TransferRow): Promise<void> {
 async function poll(ctx: Work, transfer: TransferRow): Promise<void> {
   const steps = await listSteps(ctx.db, transfer.id)
   const next = steps.find(({ transactionId }) => transactionId === null)
-  if (isWaitingForUnit(transfer, steps)) return beginWaiting(ctx, transfer)
+  if (isWaitingForAllowance(transfer, steps)) return beginWaiting(ctx, transfer)
   if (next !== undefined) return tryStep(ctx, transfer, next)
   const isGone = steps.some(({ kind, doneAt }) => kind === 'partner' && doneAt !== null)
   // Its last block may arrive concurrently and set the next poll: this one postpones it and never clears it.

@@ -25,7 +25,7 @@ import {
   type Settled,
   type StepFee,
 } from './outcome-store.ts'
-import { endUnits, markLeft, setNextPollAt } from './partner-store.ts'
+import { endAllowanceTurns, markLeft, setNextPollAt } from './partner-store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { deliveredTo } from './refund-proof.ts'
 import {
@@ -153,10 +153,10 @@ async function onMinedAndFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promis
   tx.afterCommit(() => ctx.outcomeWaiters.resolve(plain.map(({ transfer }) => transfer.id)))
 }
 
-/** Ends the units of the transfers whose partner call these steps are. */
+/** Ends the turns of the transfers whose partner call these steps are. */
 async function endCalled(tx: Tx, seen: readonly Seen[]): Promise<void> {
   const called = seen.flatMap(({ step, transfer }) => (step.kind === 'partner' ? [transfer.id] : []))
-  if (called.length > 0) await endUnits(tx, called)
+  if (called.length > 0) await endAllowanceTurns(tx, called)
 }
 
 function feeOfStep({ step, transfer, receipt }: Seen): StepFee {
@@ -318,8 +318,8 @@ async function coverRaise(
   if (found === undefined || coin === undefined) throw new Error('a transaction without a transfer of a token')
   const { organisationId, environment, walletId } = found.transfer
   const owner = found.step.sender
-  const place = { tenant: { organisationId, environment }, network, walletId, owner, coin }
-  const { snapshot } = await ctx.readFunds(network, [place])
-  const want = { place, rawAmount: feeInToken(more, 1n, coin.decimals), gasLimit: 0n, dataBytes: 0 }
+  const asset = { tenant: { organisationId, environment }, network, walletId, owner, coin }
+  const { snapshot } = await ctx.readFunds(network, [asset])
+  const want = { asset, rawAmount: feeInToken(more, 1n, coin.decimals), gasLimit: 0n, dataBytes: 0 }
   return async (tx) => (await lockCovered(ctx, tx, [{ snapshot, wants: [want] }]))[0] === true
 }

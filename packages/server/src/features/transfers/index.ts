@@ -1,20 +1,19 @@
 import type { Db } from '../../platform/db/db.ts'
 import { bindOperations } from '../../platform/operation.ts'
 import { createByOrganisation } from '../../platform/work/by-organisation.ts'
-import { bindLoops } from '../../platform/work/runner.ts'
+import { bindTasks } from '../../platform/work/runner.ts'
 import { gaslessTransfers } from './gasless/relay.ts'
 import { transferHandler } from './handler.ts'
-import { transferRecurring } from './jobs.ts'
 import { legacyWithdrawOperations } from './legacy/routes.ts'
 import { watchedPayments } from './paying/pay.ts'
 import { payingOperations } from './paying/routes.ts'
 import type { Deps, TransferPorts } from './ports.ts'
 import { createRecordTransfer } from './record.ts'
 import { transferOperations } from './routes.ts'
+import { transferRecurring } from './tasks.ts'
 import { createReportState, TransferWaiters } from './transfer.ts'
 
 export { transferHandler } from './handler.ts'
-export { transferRecurring } from './jobs.ts'
 export { legacyWithdrawOperations } from './legacy/routes.ts'
 export { sellerLimits } from './paying/fetch.ts'
 export { payingOperations } from './paying/routes.ts'
@@ -23,6 +22,7 @@ export type { Deps as TransferDeps, TransferPlan } from './ports.ts'
 export { transferOperations, transferPlanErrors } from './routes.ts'
 export type { NewTransfer } from './schema.ts'
 export { findHashes, findTransfer, findTransfers, type TransferId } from './store.ts'
+export { transferRecurring } from './tasks.ts'
 export { attachTransfer, prepareTransfer, storeTransfer } from './transfer.ts'
 export { type Ended, endUnknown, type Finding, listUnknown } from './unknown.ts'
 export { listTransferEnds, type TransferOutcome } from './unknown-store.ts'
@@ -47,7 +47,7 @@ export function createTransfers(needs: Omit<Deps, keyof TransferPorts>) {
   return {
     deps,
     operations: bindOperations(deps, [...transferOperations, ...payingOperations, ...legacyWithdrawOperations]),
-    loops: bindLoops(deps, transferRecurring),
+    loops: bindTasks(deps, transferRecurring),
     laneHandlers: [transferHandler(deps)],
     relays: [gaslessTransfers(deps), watchedPayments(deps)],
   }

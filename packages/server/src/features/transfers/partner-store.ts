@@ -1,3 +1,4 @@
+import type { Address, Network } from '@purser/protocol'
 import { z } from 'zod'
 import type { RouteQuote } from '../../partners/routing/port.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
@@ -138,24 +139,23 @@ export async function listDueForPoll(
 }
 
 /** The allowance of one contract for one token of one account. One transfer at a time approves and calls. */
-export interface Unit {
-  readonly network: string
-  readonly owner: string
-  readonly token: string
-  readonly spender: string
+export interface AllowanceKey {
+  readonly network: Network
+  readonly owner: Address
+  readonly token: Address
+  readonly spender: Address
 }
 
-export type ApprovalState = 'waiting' | 'active' | 'ended'
+export type AllowanceTurn = 'waiting' | 'active' | 'ended'
 
 const StateRow = z.object({ state: z.enum(['waiting', 'active', 'ended']) })
 
 /**
- * Adds a transfer to the queue of its unit. `active`: it may approve and call now; `waiting`: another is before it. The caller has locked
- * the owner's funds, so that two concurrent transfers do not both find the unit free. A transfer that is already in the unit stays as it
- * is.
+ * Adds a transfer to the queue for an allowance. `active`: it may approve and call now; `waiting`: another transfer is before it. The caller has
+ * locked the owner's funds, so that two concurrent transfers do not both find the allowance free. A transfer that is already in the queue stays.
  */
-export async function enterUnit(tx: Tx, transferId: TransferId, unit: Unit): Promise<ApprovalState> {
-  const { network, owner, token, spender } = lower(unit)
+export async function joinAllowanceQueue(tx: Tx, transferId: TransferId, key: AllowanceKey): Promise<AllowanceTurn> {
+  const { network, owner, token, spender } = lower(key)
   const row = await tx.one(
     StateRow,
     sql`
@@ -173,8 +173,8 @@ export async function enterUnit(tx: Tx, transferId: TransferId, unit: Unit): Pro
   return row.state
 }
 
-/** Makes a waiting transfer the active one if it is the first of its unit. Returns its state; undefined without a unit. */
-export async function advanceUnit(db: Queryable, transferId: TransferId): Promise<ApprovalState | undefined> {
+/** Makes a waiting transfer the active one if it is the first of its queue. Returns its turn; undefined if it is in no queue. */
+export async function advanceAllowanceQueue(db: Queryable, transferId: TransferId): Promise<AllowanceTurn | undefined> {
   const row = await db.maybeOne(
     StateRow,
     sql`
@@ -191,21 +191,21 @@ export async function advanceUnit(db: Queryable, transferId: TransferId): Promis
   return row?.state
 }
 
-/** Removes a transfer that does not need its approval any more from its unit's queue. */
-export async function leaveUnit(tx: Tx, transferId: TransferId): Promise<void> {
+/** Removes a transfer that does not need its allowance any more from the queue. */
+export async function leaveAllowanceQueue(tx: Tx, transferId: TransferId): Promise<void> {
   await tx.run(sql`delete from approvals where transfer_id = ${transferId}`)
 }
 
-/** Ends the units of transfers whose contracts can take none of their tokens any more, so that the next of each unit begins. */
-export async function endUnits(db: Queryable, transferIds: readonly TransferId[]): Promise<void> {
+/** Ends the turns of transfers whose contracts can take none of their tokens any more, so that the next of each queue begins. */
+export async function endAllowanceTurns(db: Queryable, transferIds: readonly TransferId[]): Promise<void> {
   await db.run(
     sql`update approvals set state = 'ended' where transfer_id = any(${transferIds}::text[]) and state <> 'ended'`,
   )
 }
 
-/** Whether another transfer is active in the unit. */
-export async function isUnitTaken(db: Queryable, transferId: TransferId, unit: Unit): Promise<boolean> {
-  const { network, owner, token, spender } = lower(unit)
+/** Whether another transfer uses the allowance. */
+export async function isAllowanceInUse(db: Queryable, transferId: TransferId, key: AllowanceKey): Promise<boolean> {
+  const { network, owner, token, spender } = lower(key)
   const row = await db.one(
     z.object({ is: z.boolean() }),
     sql`
@@ -215,6 +215,12 @@ export async function isUnitTaken(db: Queryable, transferId: TransferId, unit: U
   return row.is
 }
 
-function lower({ network, owner, token, spender }: Unit): Unit {
-  return { network, owner: owner.toLowerCase(), token: token.toLowerCase(), spender: spender.toLowerCase() }
+/** The columns of an allowance. */
+function lower({ network, owner, token, spender }: AllowanceKey) {
+  return {
+    network: network.name,
+    owner: owner.toLowerCase(),
+    token: token.toLowerCase(),
+    spender: spender.toLowerCase(),
+  }
 }

@@ -51,7 +51,7 @@ function whyNotTaken(quote: RouteQuote, request: RouteRequest, now: Date): strin
   if (quote.calls.some(({ chainId }) => chainId !== from.network.chainId)) return 'wrong-chain'
   if (sameAddress(call.to, from.token.address)) return 'calls-the-token'
   if (call.value !== (isCoin ? rawAmount : 0n)) return 'value-differs'
-  const exact = encodeApproval(call.to, rawAmount)
+  const exact = encodeApprove(call.to, rawAmount)
   for (const { to, value, data } of approvals)
     if (!sameAddress(to, from.token.address) || value !== 0n || data.toLowerCase() !== exact)
       return 'approval-not-exact'
@@ -97,7 +97,7 @@ async function withZeroFirst(
   if (approval === undefined || call === undefined) return calls
   const allowed = await allowanceOf(chain, approval.to, { owner, spender: call.to })
   if (allowed === 0n || (await chain.tryCall({ from: owner, ...approval })).ok) return calls
-  return [{ ...approval, data: encodeApproval(call.to, 0n) }, ...calls]
+  return [{ ...approval, data: encodeApprove(call.to, 0n) }, ...calls]
 }
 
 async function refuseUnproven(
@@ -135,7 +135,7 @@ async function oneStep(chain: Chain, sender: Address, { partner, calls }: RouteQ
 }
 
 /** Encodes the call that sets the allowance of a contract to exactly this amount. */
-export function encodeApproval(spender: Address, rawAmount: bigint): Hex {
+export function encodeApprove(spender: Address, rawAmount: bigint): Hex {
   return `${approve}${word(spender)}${word(rawAmount)}`
 }
 

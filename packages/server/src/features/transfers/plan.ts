@@ -36,7 +36,7 @@ import { type Gas, hasNoSource, type SourceWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
 import { canBeGasless } from './gasless/begin.ts'
 import { endOf, partnerSteps, priceTooLow, requestQuoteAbove, slippageBps } from './partner.ts'
-import type { Unit } from './partner-store.ts'
+import type { AllowanceKey } from './partner-store.ts'
 import type { Ctx, PlannedStep, TransferPlan } from './ports.ts'
 import { findQuote, type QuoteId, type QuoteRow } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
@@ -128,7 +128,7 @@ interface PricingTerms {
   readonly coin: Coin
   readonly toCoin: Coin
   readonly rawAmount: bigint
-  /** The least that must arrive, in the smallest unit of `toCoin`. */
+  /** The least that must arrive, in the smallest key of `toCoin`. */
   readonly floor: bigint
   readonly to: Address
   readonly ends: { readonly from: RouteEnd; readonly to: RouteEnd }
@@ -143,7 +143,7 @@ type GasPlan = Pick<TransferPlan, 'steps' | 'rawFee' | 'feeCoin'>
 function price(ctx: Ctx, chain: Chain, terms: PricingTerms): Promise<PricedTransfer> {
   const { network, source, coin, except } = terms
   const native = nativeCoinOf(network)
-  const places = [
+  const assets = [
     { coin, payer: 'source' } as const,
     ...(native === undefined
       ? []
@@ -152,7 +152,7 @@ function price(ctx: Ctx, chain: Chain, terms: PricingTerms): Promise<PricedTrans
   return withFunds(
     ctx,
     network,
-    places.map((place) => ({ ...placeOf(ctx.tenant, { network, source }, place), except })),
+    assets.map((asset) => ({ ...assetOf(ctx.tenant, { network, source }, asset), except })),
     (funds) => priceBy(ctx, chain, terms, funds),
   )
 }
@@ -244,7 +244,7 @@ export interface FloorTerms {
 const parBps = 9_800n
 
 /**
- * The least amount that must arrive at the recipient, in the smallest unit of `toCoin`: the caller's minimum, else the quoted amount, else
+ * The least amount that must arrive at the recipient, in the smallest key of `toCoin`: the caller's minimum, else the quoted amount, else
  * 98 % of par. A coin and a token have no par, so the caller must name a minimum or a quote.
  */
 export async function floorOf(ctx: Ctx, terms: FloorTerms): Promise<bigint> {
@@ -308,11 +308,11 @@ function differingFields(quote: QuoteRow, { request, source, network, target, ra
 }
 
 /** Undefined if nothing is approved; on Tempo approval and call are one transaction. */
-export function unitOf({ network, source, coin, steps }: Planned): Unit | undefined {
+export function allowanceKeyOf({ network, source, coin, steps }: Planned): AllowanceKey | undefined {
   const call = steps.find(({ kind }) => kind === 'partner')
   if (call === undefined || coin.address === undefined || !steps.some(({ kind }) => kind === 'approve'))
     return undefined
-  return { network: network.name, owner: source.address, token: coin.address, spender: call.to }
+  return { network, owner: source.address, token: coin.address, spender: call.to }
 }
 
 type Planned = Pick<TransferPlan, 'source' | 'network' | 'coin' | 'rawAmount' | 'steps' | 'snapshot'>
@@ -329,7 +329,7 @@ interface PlannedWant extends Want {
 export function wantsOf(tenant: Tenant, plan: Planned, except?: string): readonly PlannedWant[] {
   const { network, coin, rawAmount, steps } = plan
   const token: PlannedWant = {
-    place: { ...placeOf(tenant, plan, { payer: 'source', coin }), except },
+    asset: { ...assetOf(tenant, plan, { payer: 'source', coin }), except },
     part: Math.max(0, steps.length - 1),
     reason: 'transfer',
     rawAmount,
@@ -343,14 +343,14 @@ export function wantsOf(tenant: Tenant, plan: Planned, except?: string): readonl
     const payer = step.kind === 'top-up' ? 'master' : 'source'
     const isAmount = coin.address === undefined && step.kind === 'send'
     const reason = step.kind === 'top-up' ? 'top-up' : isAmount ? 'transfer' : 'gas'
-    const place = { ...placeOf(tenant, plan, { payer, coin: native }), except }
-    return { place, part, reason, rawAmount: step.value, ...gasOf(step) }
+    const asset = { ...assetOf(tenant, plan, { payer, coin: native }), except }
+    return { asset, part, reason, rawAmount: step.value, ...gasOf(step) }
   })
-  return coin.address === undefined ? paid : [{ ...token, ...approvedTo(unitOf(plan)) }, ...paid]
+  return coin.address === undefined ? paid : [{ ...token, ...approvedTo(allowanceKeyOf(plan)) }, ...paid]
 }
 
-function approvedTo(unit: Unit | undefined): Pick<PlannedWant, 'spender'> {
-  return unit === undefined ? {} : { spender: unit.spender }
+function approvedTo(key: AllowanceKey | undefined): Pick<PlannedWant, 'spender'> {
+  return key === undefined ? {} : { spender: key.spender }
 }
 
 /** The transfer as a claim on its snapshot; `except` is a subject that has already reserved the same amounts. */
@@ -361,7 +361,7 @@ export function claimOf(tenant: Tenant, plan: Planned, except?: string): Claim {
   const brings =
     topUp === undefined || native === undefined
       ? undefined
-      : { place: placeOf(tenant, plan, { payer: 'source', coin: native }), rawAmount: topUp.value }
+      : { asset: assetOf(tenant, plan, { payer: 'source', coin: native }), rawAmount: topUp.value }
   return { snapshot, wants: wantsOf(tenant, plan, except), brings }
 }
 
@@ -370,7 +370,7 @@ function gasOf({ gasLimit, data }: PlannedStep) {
 }
 
 /** A coin of the wallet, or of the master that pays for its gas. */
-export function placeOf(
+export function assetOf(
   tenant: Tenant,
   { source, network }: Pick<TransferPlan, 'source' | 'network'>,
   { payer, coin }: { readonly payer: 'source' | 'master'; readonly coin: Coin },

@@ -1,7 +1,7 @@
 import { formatAmount } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import { newId } from '../../platform/ids.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { policyWouldDeny } from '../wallets/index.ts'
 import { floorOfQuote, planTransfer } from './plan.ts'
 import type { Ctx, Deps, TransferPlan } from './ports.ts'
@@ -58,7 +58,7 @@ function rowOf(ctx: Ctx, { fromToken, toToken, toAddress }: NewTransferQuote, pl
 }
 
 /** Deletes quotes that expired an hour ago, in batches. Idempotent. */
-export const expireQuotes: Recurring<Deps> = {
+export const expireQuotes: RecurringTask<Deps> = {
   name: 'transfers.sweep-quotes',
   everyMs: 60_000,
   async run({ db, clock }) {

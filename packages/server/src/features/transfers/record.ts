@@ -12,8 +12,8 @@ import { countGas, type OutgoingMovement, reservePolicies } from '../wallets/ind
 import { fail } from './errors.ts'
 import { storeGasless } from './gasless/begin.ts'
 import { orderTaken } from './partner.ts'
-import { enterUnit, setNextPollAt } from './partner-store.ts'
-import { claimOf, gasCostOf, unitOf, wantsOf } from './plan.ts'
+import { joinAllowanceQueue, setNextPollAt } from './partner-store.ts'
+import { allowanceKeyOf, claimOf, gasCostOf, wantsOf } from './plan.ts'
 import type { Ctx, Intent, OwnIntent, RecordedTransfer, TransferPlan, TransferPorts } from './ports.ts'
 import { deleteQuotes, takeOrders } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
@@ -200,8 +200,8 @@ async function planFirsts(
   const beginning: Stored[] = []
   for (const one of made) {
     if (one.plan.steps.length === 0) continue
-    const unit = unitOf(one.plan)
-    const isWaiting = unit !== undefined && (await enterUnit(tx, one.transferId, unit)) === 'waiting'
+    const key = allowanceKeyOf(one.plan)
+    const isWaiting = key !== undefined && (await joinAllowanceQueue(tx, one.transferId, key)) === 'waiting'
     if (isWaiting) await setNextPollAt(tx, one.transferId, ctx.clock.now())
     else beginning.push(one)
   }

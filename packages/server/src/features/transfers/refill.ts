@@ -1,7 +1,7 @@
 import { l1FeeOf, type Network } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import { isProblem } from '../../platform/errors.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { plainGas, topUpOf } from '../funds/index.ts'
 import { lockPayer, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
@@ -18,7 +18,7 @@ const waitMs = 5_000
  * Sends children another top-up if fees have risen and their call costs more than they have. If the child can pay the current fee, its lane
  * raises the fee by itself. Idempotent: the transfer's lock permits one top-up at a time.
  */
-export const refillChildren: Recurring<Deps> = {
+export const refillChildren: RecurringTask<Deps> = {
   name: 'transfers.refill-children',
   everyMs: 2_000,
   isDue: ({ chains }) => mayAnyWait(withCoinOf(chains).map(({ name }) => name)),
@@ -79,7 +79,7 @@ async function refill(ctx: Work, network: Network, waiting: WaitingRow): Promise
 async function lackOf(
   ctx: Pick<Work, 'chains'>,
   waiting: WaitingRow,
-  { place: { network }, snapshot: { fees } }: Payer,
+  { asset: { network }, snapshot: { fees } }: Payer,
 ): Promise<bigint> {
   const { sender, nonce, value, gasLimit, dataBytes } = waiting
   const chain = ctx.chains.on(network)

@@ -1,13 +1,12 @@
-import type { Address, Hex, Network } from '@purser/protocol'
+import type { Hex, Network } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
-import type { Queryable } from '../../platform/db/db.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
-import type { RecurringByNetwork } from '../../platform/job.ts'
+import type { RecurringTaskByNetwork } from '../../platform/recurring-task.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { encodeAllowance, endAllowances, feeOfCall, gasLimitOf, markAllowancesGone } from '../funds/index.ts'
 import { lockPayer, nextPollTime, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
-import { encodeApproval } from './partner.ts'
-import { endUnits, isUnitTaken } from './partner-store.ts'
+import { encodeApprove } from './partner.ts'
+import { type AllowanceKey, endAllowanceTurns, isAllowanceInUse } from './partner-store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import {
   countRevocations,
@@ -27,7 +26,7 @@ type Work = Omit<Ctx, 'tenant'>
  * transfer's lock unless another process has stored one since.
  * Checked until the quorum reads the allowance as zero. Until then what is left of it stays reserved: the contract may take it.
  */
-export const revokeApprovals: RecurringByNetwork<Deps> = {
+export const revokeApprovals: RecurringTaskByNetwork<Deps> = {
   name: 'transfers.revoke-approvals',
   everyMs: 1_000,
   networks: ({ chains }) => chains.configured,
@@ -46,14 +45,6 @@ export const revokeApprovals: RecurringByNetwork<Deps> = {
 /** Approvals of a network that are checked at the same time. */
 const atOnce = 8
 
-/** The allowance of one contract for one token of one account. */
-interface Approval {
-  readonly network: Network
-  readonly owner: Address
-  readonly token: Address
-  readonly spender: Address
-}
-
 /** Most transactions for one approval; a reverted one costs gas too. */
 const triesMax = 3
 /** Bounds of the time until the next check of an allowance that cannot be revoked now: an eighth of the time since the transfer ended. */
@@ -68,7 +59,8 @@ async function check(ctx: Work, network: Network, transfer: TransferRow): Promis
   const tried = steps.filter(({ kind }) => kind === 'revoke')
   const approval = { network, owner, token, spender: partner.toAddress }
   const isOpen = approve.doneAt === null || tried.some(({ doneAt }) => doneAt === null)
-  if (isOpen || (await isBusy(ctx.db, transfer, approval)))
+  // Only a transfer from before the queues were stored has its allowance in use by another one.
+  if (isOpen || (await isAllowanceInUse(ctx.db, transfer.id, approval)))
     return setRevokeAt(ctx.db, transfer.id, nextPollTime(ctx, transfer.endedAt))
   const { block, allowed } = await allowanceAfter(ctx, transfer, approval)
   if (allowed === undefined) return setRevokeAt(ctx.db, transfer.id, nextPollTime(ctx, transfer.endedAt))
@@ -91,7 +83,7 @@ interface Allowance {
 async function allowanceAfter(
   { db, chains }: Pick<Work, 'chains' | 'db'>,
   { id }: TransferRow,
-  { network, owner, token, spender }: Approval,
+  { network, owner, token, spender }: AllowanceKey,
 ): Promise<Allowance> {
   const last = await findLastNonce(db, id, owner)
   const { block, values } = await chains.on(network).stateAt([
@@ -102,14 +94,9 @@ async function allowanceAfter(
   return { block: block.number, allowed: count === undefined || count <= last ? undefined : allowed }
 }
 
-/** Whether another transfer uses the allowance: only for transfers from before units were stored. */
-function isBusy(db: Queryable, transfer: TransferRow, { network, ...approval }: Approval): Promise<boolean> {
-  return isUnitTaken(db, transfer.id, { network: network.name, ...approval })
-}
-
 /**
- * Releases the amount, in balances from this block on, and ends the unit, so that the next transfer at the same contract begins. Without a block nothing
- * was approved.
+ * Releases the amount, in balances from this block on, and ends the turn, so that the next transfer at the same contract begins. Without a
+ * block nothing was approved.
  */
 async function finish(
   { db }: Pick<Work, 'db'>,
@@ -120,7 +107,7 @@ async function finish(
     await setRevokeAt(tx, transferId, null)
     if (block === undefined) await endAllowances(tx, [transferId])
     else await markAllowancesGone(tx, [transferId], { block })
-    await endUnits(tx, [transferId])
+    await endAllowanceTurns(tx, [transferId])
   })
 }
 
@@ -131,27 +118,27 @@ async function finish(
 async function leaveInPlace(
   ctx: Pick<Work, 'clock' | 'db' | 'log'>,
   transfer: TransferRow,
-  { network, ...approval }: Approval,
+  { network, ...approval }: AllowanceKey,
 ): Promise<void> {
   ctx.log.warn({ transferId: transfer.id, network: network.name, ...approval }, 'an approval stays in place')
   const now = ctx.clock.now().getTime()
   const sinceMs = now - (transfer.endedAt?.getTime() ?? now)
   await setRevokeAt(ctx.db, transfer.id, instantOf(now + Math.min(laterMsMax, Math.max(laterMsMin, sinceMs / 8))))
-  await endUnits(ctx.db, [transfer.id])
+  await endAllowanceTurns(ctx.db, [transfer.id])
 }
 
 /** Revokes the allowance, or leaves it if the wallet cannot pay or the token refuses. */
 async function revoke(
   ctx: Work,
   transfer: TransferRow,
-  { approval, tried }: { readonly approval: Approval; readonly tried: number },
+  { approval, tried }: { readonly approval: AllowanceKey; readonly tried: number },
 ): Promise<void> {
   const { network, owner, token } = approval
   const { tenant } = forTenant(ctx, transfer)
   const source = await ctx.findSource(ctx.db, tenant, transfer.walletId)
   if (source === undefined) throw new Error('a transfer from a wallet that does not exist')
   const payer = await readPayer(ctx, tenant, { network, source, payer: 'source' })
-  const data = encodeApproval(approval.spender, 0n)
+  const data = encodeApprove(approval.spender, 0n)
   const trial = await ctx.chains.on(network).tryCall({ from: owner, to: token, data, value: 0n })
   const gasLimit = trial.ok ? gasLimitOf(trial.gas) : undefined
   if (gasLimit === undefined || payer.available < feeOfCall({ gasLimit, data }, payer.snapshot.fees))
@@ -160,7 +147,7 @@ async function revoke(
 }
 
 interface Revocation {
-  readonly approval: Approval
+  readonly approval: AllowanceKey
   /** How many revocations there were when the allowance was read. */
   readonly tried: number
   readonly payer: Payer
@@ -183,7 +170,7 @@ function store(
     // Another process has stored one since the allowance was read.
     if ((await countRevocations(tx, transfer.id)) !== tried) return
     // Another transfer approves, revokes or reserves the coin since the wallet was read.
-    if (await isBusy(tx, transfer, approval)) return
+    if (await isAllowanceInUse(tx, transfer.id, approval)) return
     const step = { kind: 'revoke', toAddress, data, value: 0n, gasLimit } as const
     if (!(await storeAuxiliary(ctx, tx, { transferId: transfer.id, payer }, step))) return
     await own.audit(tx, { action: 'transfers.revoke', target: transfer.id, details: { token: toAddress, spender } })

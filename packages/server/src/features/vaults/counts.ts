@@ -1,5 +1,5 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { addUpChanges, checkCounts } from './count-store.ts'
 import type { Deps } from './ports.ts'
 
@@ -10,7 +10,7 @@ const checksMax = 100
  * Adds pending changes to the vault counters, and once a day compares each tenant's counters with its vaults. Safe to run twice at once: each change
  * is added by the transaction that deletes it, and the numbers are locked while they are compared.
  */
-export const countVaults: Recurring<Deps> = {
+export const countVaults: RecurringTask<Deps> = {
   name: 'vaults.count',
   everyMs: 30_000,
   run: async ({ db, clock, log }) => {

@@ -1,5 +1,5 @@
 import type { Tenant } from '../../platform/ctx.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { areContentsLeft, deleteSomeContents, listTenantsWithContents, lockDeletedVaults } from './contents-store.ts'
 import type { Deps } from './ports.ts'
 
@@ -11,7 +11,7 @@ const roundsMax = 100
  * a tenant with millions of events delays nobody, and no statement exceeds the limit of time. Each transaction locks the deleted vaults, so two runs
  * at once do no work twice.
  */
-export const deleteVaultContents: Recurring<Deps> = {
+export const deleteVaultContents: RecurringTask<Deps> = {
   name: 'vaults.delete-contents',
   everyMs: 2_000,
   isDue: () => areContentsLeft,

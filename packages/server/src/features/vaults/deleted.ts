@@ -1,5 +1,5 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { isDeleted, listDeletedTenants, lockPersisted } from './deleted-store.ts'
 import type { Ctx, Deps } from './ports.ts'
@@ -16,7 +16,7 @@ const tenantsMax = 500
  * Deletes the persisted vaults of organisations that were deleted a month ago: nobody can read them, and no end of their own deletes them. Each transaction locks the
  * vaults that it deletes and the organisation against a restoration, so that any number of processes delete each vault once.
  */
-export const endVaultsOfDeleted: Recurring<Deps> = {
+export const endVaultsOfDeleted: RecurringTask<Deps> = {
   name: 'vaults.end-of-deleted',
   everyMs: 3_600_000,
   run: async (ctx) => {

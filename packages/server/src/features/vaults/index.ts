@@ -1,5 +1,5 @@
 import { bindOperations } from '../../platform/operation.ts'
-import { bindLoops } from '../../platform/work/runner.ts'
+import { bindTasks } from '../../platform/work/runner.ts'
 import { countVaults } from './counts.ts'
 import { deleteVaultContents } from './delete-contents.ts'
 import { endVaultsOfDeleted } from './deleted.ts'
@@ -39,7 +39,7 @@ export function createVaults(needs: Omit<Deps, 'vaultStreams' | 'vaultNews' | 'w
   return {
     deps,
     operations: bindOperations(deps, operations),
-    loops: bindLoops(deps, [
+    loops: bindTasks(deps, [
       followVaults,
       endVaultsOfDeleted,
       deleteVaultContents,

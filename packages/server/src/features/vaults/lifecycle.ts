@@ -1,6 +1,6 @@
 import type { Tenant } from '../../platform/ctx.ts'
 import { publishEvents } from '../../platform/events.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import {
   isAnyVaultDue,
@@ -27,7 +27,7 @@ const tenantsMax = 500
  * or deletes it, so that any number of processes, killed at any moment, report it once. What became due while all of them were
  * down is reported in order when one is back.
  */
-export const followVaults: Recurring<Deps> = {
+export const followVaults: RecurringTask<Deps> = {
   name: 'vaults.follow',
   everyMs: 2_000,
   isDue: ({ clock }) => isAnyVaultDue(clock.now()),

@@ -39,19 +39,19 @@ export async function insertSealTree(
     on conflict do nothing`)
 }
 
-/** Returns the nodes at these places of a seal's tree, in hex and in their order; undefined if no tree is stored. */
+/** Returns the nodes at these positions of a seal's tree, in hex and in their order; undefined if no tree is stored. */
 export async function findSealNodes(
   db: Queryable,
   tenant: Tenant,
   vaultId: VaultId,
-  places: readonly number[],
+  positions: readonly number[],
 ): Promise<string[] | undefined> {
   const row = await db.maybeOne(
     z.object({ nodes: z.array(z.string()) }),
     sql`
     select array(
-      select encode(substring(nodes from place * 32 + 1 for 32), 'hex')
-      from unnest(${places}::int[]) with ordinality as requested (place, turn) order by turn) as nodes
+      select encode(substring(nodes from position * 32 + 1 for 32), 'hex')
+      from unnest(${positions}::int[]) with ordinality as requested (position, turn) order by turn) as nodes
     from vault_seal_trees
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and vault_id = ${vaultId}`,
   )
@@ -63,7 +63,7 @@ const PlacedItem = z.object({
   mimeType: z.string().nullable(),
   size: z.bigint().transform(Number),
   sha256: z.string(),
-  place: z.bigint().transform(Number),
+  position: z.bigint().transform(Number),
 })
 export type PlacedItem = z.output<typeof PlacedItem>
 
@@ -83,11 +83,11 @@ export function findPlaced(
     itemId.startsWith('doc_')
       ? sql`
         select name, null as mime_type, size::bigint as size, sha256,
-          (select count(*) from vault_documents where ${mine} and id collate "C" < ${itemId}) as place
+          (select count(*) from vault_documents where ${mine} and id collate "C" < ${itemId}) as position
         from vault_documents where ${mine} and id = ${itemId}`
       : sql`
         select name, mime_type, size, sha256, (select count(*) from vault_documents where ${mine})
-          + (select count(*) from vault_files where ${mine} and id collate "C" < ${itemId}) as place
+          + (select count(*) from vault_files where ${mine} and id collate "C" < ${itemId}) as position
         from vault_files where ${mine} and id = ${itemId}`,
   )
 }

@@ -107,7 +107,7 @@ test('one item is proved without the others', async () => {
   expect((await stage.call(org, 'GET', `/vaults/${id}/proof?item=no`)).status).toBe(422)
 })
 
-test('every item of a vault of documents and files has its place and its path, also if the seal stored no tree', async () => {
+test('every item of a vault of documents and files has its position and its path, also if the seal stored no tree', async () => {
   const org = await stage.world.organisation()
   const id = await stage.vault(org)
   for (let made = 0; made < 7; made++) {

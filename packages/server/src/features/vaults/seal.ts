@@ -203,26 +203,26 @@ async function itemProof(ctx: Ctx, vault: VaultRow, itemId: ItemId): Promise<Pro
   const stored = await findStatement(ctx.db, ctx.tenant, vault.id)
   if (stored === undefined) throw fail('vault-not-found')
   const treeSize = vault.documentCount + vault.fileCount
-  const path = await pathOf(ctx, vault.id, merklePathPlaces(treeSize, placed.place))
+  const path = await pathOf(ctx, vault.id, merklePathPlaces(treeSize, placed.position))
   const statement = await validStatement(ctx, stored)
-  return { item: sealedItem(itemId, placed), index: placed.place, path, treeSize, statement }
+  return { item: sealedItem(itemId, placed), index: placed.position, path, treeSize, statement }
 }
 
-async function pathOf(ctx: Ctx, vaultId: VaultId, places: readonly number[]): Promise<string[]> {
-  return (await findSealNodes(ctx.db, ctx.tenant, vaultId, places)) ?? pathOfOldSeal(ctx, vaultId, places)
+async function pathOf(ctx: Ctx, vaultId: VaultId, positions: readonly number[]): Promise<string[]> {
+  return (await findSealNodes(ctx.db, ctx.tenant, vaultId, positions)) ?? pathOfOldSeal(ctx, vaultId, positions)
 }
 
 /** Computes and stores the tree of a vault that was sealed before trees were stored. */
 async function pathOfOldSeal(
   ctx: Pick<Ctx, 'db' | 'tenant'>,
   vaultId: VaultId,
-  places: readonly number[],
+  positions: readonly number[],
 ): Promise<string[]> {
   const proof = await findProof(ctx.db, ctx.tenant, vaultId)
   if (proof === undefined) throw fail('vault-not-found')
   const { nodes } = await sealTreeOf(proof.manifest.items)
   await insertSealTree(ctx.db, ctx.tenant, vaultId, nodes)
-  return places.map((place) => Buffer.from(nodes.subarray(place * 32, place * 32 + 32)).toString('hex'))
+  return positions.map((position) => Buffer.from(nodes.subarray(position * 32, position * 32 + 32)).toString('hex'))
 }
 
 function sealedItem(id: ItemId, { name, mimeType, size, sha256 }: PlacedItem) {

@@ -1,7 +1,7 @@
 import type { HdCurve } from '@purser/protocol'
-import type { Recurring } from '../../platform/job.ts'
 import { bindOperations } from '../../platform/operation.ts'
-import { bindLoops } from '../../platform/work/runner.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
+import { bindTasks } from '../../platform/work/runner.ts'
 import type { Recount } from '../plans/index.ts'
 import { countingChildAddresses } from './children/store.ts'
 import { readRecovered } from './deposits/recovered.ts'
@@ -11,7 +11,7 @@ import { addUpUsage } from './policy/usage-store.ts'
 import type { Deps } from './ports.ts'
 import { createWalletPorts, type WalletPorts } from './real-ports.ts'
 import { walletOperations } from './routes.ts'
-import { screeningRecurring } from './screening/jobs.ts'
+import { screeningRecurring } from './screening/tasks.ts'
 import { countingByoWallets } from './store.ts'
 import { walletSweeps } from './sweep/auto.ts'
 import { sweepRelays } from './sweep/relay.ts'
@@ -56,8 +56,8 @@ export type { Deps as WalletDeps, ReceivingWallet, WalletId } from './ports.ts'
 export { createWalletDirectory, getPayableWallet } from './receiving.ts'
 export { walletOperations } from './routes.ts'
 export { areLiveDepositsOnHold, releaseHolds } from './screening/holds.ts'
-export { screeningRecurring } from './screening/jobs.ts'
 export { hasNoSource } from './screening/next.ts'
+export { screeningRecurring } from './screening/tasks.ts'
 export { tempoSweepHandler } from './sweep/tempo.ts'
 
 /** Number of wallets of a tenant, registered and managed, and of child addresses, for rebuilding the counters. */
@@ -68,7 +68,7 @@ export const walletRecounts: readonly Recount[] = [
 ]
 
 /** Adds up what left wallets. Safe to run twice at once: each change is added by the transaction that deletes it. */
-const countUsage: Recurring<Deps> = {
+const countUsage: RecurringTask<Deps> = {
   name: 'wallets.count-usage',
   everyMs: 10_000,
   async run({ db }) {
@@ -84,7 +84,7 @@ export function createWallets(needs: Omit<Deps, keyof WalletPorts>, curve: HdCur
     api,
     deps,
     operations: bindOperations(deps, [...walletOperations, ...depositOperations]),
-    loops: bindLoops(deps, [...screeningRecurring, readRecovered, countUsage, ...walletSweeps]),
+    loops: bindTasks(deps, [...screeningRecurring, readRecovered, countUsage, ...walletSweeps]),
     laneHandlers: [tempoSweepHandler(deps)],
     relays: [sweepRelays(deps)],
   }

@@ -1,14 +1,14 @@
 import { createLimiter } from '../../platform/http/limits.ts'
 import { bindOperations } from '../../platform/operation.ts'
 import { createSignal, type Signal } from '../../platform/signal.ts'
-import { bindLoops } from '../../platform/work/runner.ts'
+import { bindTasks } from '../../platform/work/runner.ts'
 import { WebhookWorker } from './delivery/worker.ts'
-import { expiries } from './jobs.ts'
 import { Listeners } from './listen/listeners.ts'
 import { listenOperations } from './listen/routes.ts'
 import type { Deps } from './ports.ts'
 import { redeliveryLimit } from './redeliveries.ts'
 import { eventOperations, webhookOperations } from './routes.ts'
+import { expiries } from './tasks.ts'
 
 export { WebhookWorker } from './delivery/worker.ts'
 export { webhookRecount } from './history.ts'
@@ -33,7 +33,7 @@ export function createWebhooks(
   return {
     deps,
     operations: bindOperations(deps, [...webhookOperations, ...eventOperations, ...listenOperations]),
-    loops: bindLoops(deps, expiries),
+    loops: bindTasks(deps, expiries),
     stop: () => listeners.stop(),
     startDelivering(): Pick<WebhookWorker, 'stop'> {
       const worker = new WebhookWorker(deps)

@@ -7,7 +7,7 @@ import { sql } from '../../platform/db/db.ts'
 import { insertEvents } from '../../platform/events.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
 import { createFanOut } from './delivery/fan-out.ts'
-import { expiries } from './jobs.ts'
+import { expiries } from './tasks.ts'
 
 let world: World
 let org: Org

@@ -1,6 +1,6 @@
 import { bindOperations } from '../../platform/operation.ts'
 import { createByOrganisation } from '../../platform/work/by-organisation.ts'
-import { bindLoops } from '../../platform/work/runner.ts'
+import { bindTasks } from '../../platform/work/runner.ts'
 import { removePayoutAccounts } from './bank-accounts/payout-account.ts'
 import { bankAccountOperations } from './bank-accounts/routes.ts'
 import { deleteExpiredPayoutHints, partnerPages } from './payout-hints/partner-pages.ts'
@@ -26,7 +26,7 @@ export function createWithdrawals(needs: Omit<Deps, keyof WithdrawalPorts>) {
   return {
     deps,
     operations: bindOperations(deps, [...bankAccountOperations, ...withdrawalOperations]),
-    loops: bindLoops(deps, [
+    loops: bindTasks(deps, [
       deleteExpiredPayoutHints,
       followWithdrawals,
       applyWithdrawalDecisions,

@@ -17,9 +17,9 @@ const stallsMax = 2
 
 const retryAfterSeconds = 5
 
-/** One open stream: whose place it takes, its access, and the connection to its reader. */
+/** One open stream: whose slot it takes, its access, and the connection to its reader. */
 export class OpenStream {
-  /** The account or organisation whose place the stream takes. */
+  /** The account or organisation whose slot the stream takes. */
   readonly owner: string
   /** The credential whose end ends the stream. */
   readonly reader: Reader | undefined
@@ -57,7 +57,7 @@ export interface StreamsParts extends Pick<Deps, 'log' | 'metrics'> {
   readonly endedReaders: EndedReaders
   /** Most streams of one process, shared between their owners (`mayTake`, `shareOwner` of a call). */
   readonly streamsMax: number
-  /** Most bytes that wait for all slow readers of one process, shared between the owners of their places. */
+  /** Most bytes that wait for all slow readers of one process, shared between the owners of their slots. */
   readonly lagBytesMax: number
   /** Name and help text of the metrics: open streams, the most of them, and those of the owner that has the most. */
   readonly gauges: Readonly<Record<'open' | 'most' | 'largestShare', readonly [name: string, help: string]>>

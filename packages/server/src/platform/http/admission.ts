@@ -127,7 +127,7 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
       return name
     },
     found(name, isValid) {
-      // While there are places enough, the order in which credentials were used last decides nothing.
+      // While there are slots enough, the order in which credentials were used last decides nothing.
       if (isValid && known.size < knownMax / 2 && known.has(name)) return
       known.delete(name)
       if (!isValid) return

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { mayDo, missingScope, type Verdict } from '../access.ts'
+import { type AccessDecision, authorize, missingScope } from '../access.ts'
 import { type Caller, type Deps, type Environment, type Person, type Tenant, tenantOfAccount } from '../ctx.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import { isId, type OrganisationId } from '../ids.ts'
@@ -53,8 +53,8 @@ export async function identify(
 ): Promise<Caller> {
   try {
     const caller = await findCaller(options, operation, request, count)
-    const verdict = mayDo(caller, operation, options.deps.clock.now())
-    if (verdict !== 'yes') throw refusalOf(verdict, operation, caller)
+    const verdict = authorize(caller, operation, options.deps.clock.now())
+    if (verdict !== 'allowed') throw refusalOf(verdict, operation, caller)
     return caller
   } catch (error) {
     if (!(error instanceof Problem) || !countedCodes.includes(error.code)) count.address()
@@ -81,7 +81,11 @@ export function organisationHeaders({ actor, tenant, shareOwner }: Caller): Read
   return { 'x-service-organisation': tenant.organisationId, 'x-service-share': share }
 }
 
-function refusalOf(verdict: Exclude<Verdict, 'yes'>, { needs }: BoundOperation, { scopes }: Caller): Problem {
+function refusalOf(
+  verdict: Exclude<AccessDecision, 'allowed'>,
+  { needs }: BoundOperation,
+  { scopes }: Caller,
+): Problem {
   if (verdict !== 'scope-not-allowed') return failPlatform(verdict)
   const requiredScope = missingScope(scopes, needs)
   const detail = `This needs an API key with the scope "${requiredScope}", and this key is limited to other scopes.`

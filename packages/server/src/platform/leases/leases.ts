@@ -90,7 +90,10 @@ export function keepLeases({ deps, shares, leaseMs, onTaken }: LeaseOptions): Le
       await loop.stop()
       const last = leases
       leases = []
-      if (last.length > 0) await releaseLeases(db, last, ownerToken).catch(() => undefined)
+      if (last.length === 0) return
+      await releaseLeases(db, last, ownerToken).catch((error: unknown) =>
+        log.warn({ err: error }, 'leases were not released; they end by themselves'),
+      )
     },
   }
 }

@@ -130,7 +130,7 @@ export function createWitness(options: WitnessOptions): Witness & { open(db: Db)
     if (!isFirstMarked) await markFirst(marks, db).catch(rejectUnavailable)
     isFirstMarked = true
     const state = await advanceState(db)
-    const found = await mark(marks, db, state).catch(rejectUnavailable)
+    const found = await mark(options, db, state).catch(rejectUnavailable)
     if (found !== 'behind') return
     conclude('behind', { generation: state.generation, counter: state.counter.toString() })
     requireCurrent()
@@ -147,6 +147,7 @@ export function createWitness(options: WitnessOptions): Witness & { open(db: Db)
     },
     cover() {
       next ??= running
+        // Its own callers got the error.
         .catch(() => undefined)
         .then(() => {
           next = undefined
@@ -191,13 +192,19 @@ async function markFirst(marks: Marks, db: Queryable): Promise<void> {
  * Makes the mark of a state. `behind` if another copy of the database made it, or if the database lacks a newer one. Older marks are
  * removed, since only the newest matters.
  */
-async function mark(marks: Marks, db: Queryable, state: WitnessState): Promise<WitnessStatus> {
+async function mark(
+  { marks, log }: Pick<WitnessOptions, 'marks' | 'log'>,
+  db: Queryable,
+  state: WitnessState,
+): Promise<WitnessStatus> {
   const own = nameOf(state)
   if ((await marks.create(state.deployment, own)) === 'taken') return 'behind'
   const names = (await marks.list(state.deployment)).filter((name) => markOf(name) !== undefined)
   const newest = names.reduce((left, right) => (left > right ? left : right), own)
   const older = names.filter((name) => name < newest)
-  await marks.remove(state.deployment, older).catch(() => undefined)
+  await marks.remove(state.deployment, older).catch((error: unknown) => {
+    log.warn({ err: error }, 'old marks of the witness cannot be removed')
+  })
   if (newest === own) return 'current'
   // Another process made it meanwhile, or it is from changes that this database lost.
   const now = (await findState(db)) ?? state

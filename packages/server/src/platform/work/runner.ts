@@ -3,8 +3,8 @@ import { appendAudit } from '../audit.ts'
 import type { Background, Call, Deps } from '../ctx.ts'
 import { publishEvent } from '../events.ts'
 import { newId } from '../ids.ts'
-import type { Beside, Loop, Recurring, RecurringByNetwork } from '../job.ts'
 import { keepLeases } from '../leases/leases.ts'
+import type { BoundTask, Detach, RecurringTask, RecurringTaskByNetwork } from '../recurring-task.ts'
 import type { Tenant } from '../tenant.ts'
 import { startDueLoop } from './due-work.ts'
 import { type RunningLoop, startLoop } from './loop.ts'
@@ -15,16 +15,16 @@ export interface Runner {
 }
 
 /** Lease scope of a recurring task. */
-export function scopeOf({ name }: Pick<Loop, 'name'>): string {
+export function scopeOf({ name }: Pick<BoundTask, 'name'>): string {
   return `loops/${name}`
 }
 
 /**
  * Runs recurring tasks. One process at a time runs each, under a lease by the database's clock: a process that fails is replaced when its
  * leases end, whatever the state of its connections. One that was paused beyond its leases begins nothing under them. A run that it had
- * begun continues beside its successor, which each task allows: see `Recurring`.
+ * begun continues beside its successor, which each task allows: see `RecurringTask`.
  */
-export function startRunner(deps: Deps, loops: readonly Loop[], leaseMs: number): Runner {
+export function startRunner(deps: Deps, loops: readonly BoundTask[], leaseMs: number): Runner {
   const timers = new Map<string, RunningLoop>()
   const continuing = new Set<Promise<void>>()
   const stopping = new AbortController()
@@ -32,7 +32,7 @@ export function startRunner(deps: Deps, loops: readonly Loop[], leaseMs: number)
     const ended = work.finally(() => continuing.delete(ended))
     continuing.add(ended)
   }
-  const beside: Beside = Object.assign(take, { stopping: stopping.signal })
+  const detach: Detach = Object.assign(take, { stopping: stopping.signal })
   const leases = keepLeases({
     deps,
     shares: loops.map((entry) => ({ scope: scopeOf(entry), shard: 0 })),
@@ -42,7 +42,7 @@ export function startRunner(deps: Deps, loops: readonly Loop[], leaseMs: number)
   for (const entry of loops) {
     const scope = scopeOf(entry)
     const run = async (): Promise<undefined> => {
-      if (leases.leasesOf(scope).leases.length > 0) await runOnce(deps, entry, beside)
+      if (leases.leasesOf(scope).leases.length > 0) await runOnce(deps, entry, detach)
     }
     const { name, everyMs, isDue } = entry
     const options = { name, everyMs, log: deps.log, run }
@@ -58,10 +58,10 @@ export function startRunner(deps: Deps, loops: readonly Loop[], leaseMs: number)
   }
 }
 
-async function runOnce(deps: Deps, { name, run }: Loop, beside: Beside): Promise<void> {
-  const count = (outcome: 'done' | 'failed'): void => deps.metrics.jobs.inc({ job: name, outcome })
+async function runOnce(deps: Deps, { name, run }: BoundTask, detach: Detach): Promise<void> {
+  const count = (outcome: 'done' | 'failed'): void => deps.metrics.tasks.inc({ task: name, outcome })
   try {
-    await run(beside)
+    await run(detach)
     count('done')
   } catch (error) {
     count('failed')
@@ -70,10 +70,10 @@ async function runOnce(deps: Deps, { name, run }: Loop, beside: Beside): Promise
 }
 
 /** Ties recurring work to the dependencies of its feature. */
-export function bindLoops<D extends Deps>(
+export function bindTasks<D extends Deps>(
   deps: D,
-  work: readonly (Recurring<D> | RecurringByNetwork<D>)[],
-): readonly Loop[] {
+  work: readonly (RecurringTask<D> | RecurringTaskByNetwork<D>)[],
+): readonly BoundTask[] {
   return work.map((one) => {
     if ('runOn' in one) return loopByNetwork(deps, one)
     const { name, everyMs, isDue, run } = one
@@ -81,7 +81,7 @@ export function bindLoops<D extends Deps>(
       name,
       everyMs,
       ...(isDue !== undefined && { isDue: () => isDue(deps) }),
-      run: (beside) => run(systemCtx(deps), beside),
+      run: (detach) => run(systemCtx(deps), detach),
     }
   })
 }
@@ -89,8 +89,8 @@ export function bindLoops<D extends Deps>(
 /** Runs the work of all networks at the same time. A network whose work still continues is left out, so that no run waits for it. */
 function loopByNetwork<D extends Deps>(
   deps: D,
-  { name, everyMs, networks, isDue, runOn }: RecurringByNetwork<D>,
-): Loop {
+  { name, everyMs, networks, isDue, runOn }: RecurringTaskByNetwork<D>,
+): BoundTask {
   const busy = new Set<string>()
   const runSafely = async (network: Network): Promise<void> => {
     busy.add(network.name)
@@ -110,12 +110,12 @@ function loopByNetwork<D extends Deps>(
         networks(deps).map((network) => network.name),
         deps,
       ),
-    async run(beside) {
+    async run(detach) {
       const begun = networks(deps)
         .filter((network) => !busy.has(network.name))
         .map(runSafely)
-      if (beside === undefined) await Promise.all(begun)
-      else for (const one of begun) beside(one)
+      if (detach === undefined) await Promise.all(begun)
+      else for (const one of begun) detach(one)
     },
   }
 }

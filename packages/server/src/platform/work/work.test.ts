@@ -5,11 +5,11 @@ import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
 import type { Deps } from '../ctx.ts'
 import { openDb, sql } from '../db/db.ts'
-import type { Loop } from '../job.ts'
 import { insertShares, takeLeases } from '../leases/store.ts'
 import { createLog } from '../log.ts'
+import type { BoundTask } from '../recurring-task.ts'
 import { startLoop } from './loop.ts'
-import { bindLoops, type Runner, scopeOf, startRunner } from './runner.ts'
+import { bindTasks, type Runner, scopeOf, startRunner } from './runner.ts'
 
 let database: TestDatabase
 let deps: Deps
@@ -25,7 +25,7 @@ afterEach(async () => {
 })
 afterAll(() => database.drop())
 
-function start(recurring: readonly Loop[], { leaseMs = 60_000, own = deps } = {}): Runner {
+function start(recurring: readonly BoundTask[], { leaseMs = 60_000, own = deps } = {}): Runner {
   const runner = startRunner(own, recurring, leaseMs)
   runners.push(runner)
   return runner
@@ -34,7 +34,7 @@ function start(recurring: readonly Loop[], { leaseMs = 60_000, own = deps } = {}
 /** A task that records when it ran, by a monotonic clock. */
 function aTask(everyMs = 10) {
   const ranAtMs: number[] = []
-  const task: Loop = { name: 'toy.task', everyMs, run: async () => void ranAtMs.push(performance.now()) }
+  const task: BoundTask = { name: 'toy.task', everyMs, run: async () => void ranAtMs.push(performance.now()) }
   return { task, ranAtMs }
 }
 
@@ -116,7 +116,7 @@ test('an hourly task runs as soon as its lease is taken', async () => {
 test('a failed task is run again, is counted as failed, and delays no other', async () => {
   const { task, ranAtMs } = aTask()
   let tries = 0
-  const failing: Loop = {
+  const failing: BoundTask = {
     name: 'toy.fail',
     everyMs: 10,
     run: async () => {
@@ -129,10 +129,10 @@ test('a failed task is run again, is counted as failed, and delays no other', as
   // A run is counted when it ends, so the present one may not be counted yet.
   const counted = async (labels: string): Promise<number> => {
     const text = await deps.metrics.registry.metrics()
-    return Number(new RegExp(`^purser_jobs_total\\{${labels}\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+    return Number(new RegExp(`^purser_tasks_total\\{${labels}\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
   }
-  expect(await counted('job="toy.fail",outcome="failed"')).toBeGreaterThan(3)
-  expect(await counted('job="toy.task",outcome="done"')).toBeGreaterThan(3)
+  expect(await counted('task="toy.fail",outcome="failed"')).toBeGreaterThan(3)
+  expect(await counted('task="toy.task",outcome="done"')).toBeGreaterThan(3)
 })
 
 test('stopping waits for the current work', async () => {
@@ -184,7 +184,7 @@ test('the work of a network waits for no other network, and is not begun twice o
   const response = Promise.withResolvers<void>()
   const [base, ethereum] = [networkNamed('base'), networkNamed('ethereum')]
   const ran: string[] = []
-  const [loop] = bindLoops(deps, [
+  const [loop] = bindTasks(deps, [
     {
       name: 'toy.by-network',
       everyMs: 10,
@@ -215,16 +215,16 @@ function networkNamed(name: string) {
   return network
 }
 
-test('a runner that stops tells the work beside its runs to begin nothing further, and waits for what is in progress', async () => {
+test('a runner that stops tells the work detach its runs to begin nothing further, and waits for what is in progress', async () => {
   const begun = Promise.withResolvers<AbortSignal | undefined>()
   const inProgress = Promise.withResolvers<void>()
   const runner = start([
     {
-      name: 'toy.beside',
+      name: 'toy.detach',
       everyMs: 10,
-      async run(beside) {
-        beside?.(inProgress.promise)
-        begun.resolve(beside?.stopping)
+      async run(detach) {
+        detach?.(inProgress.promise)
+        begun.resolve(detach?.stopping)
       },
     },
   ])

@@ -66,7 +66,7 @@ export async function refundPayment(
   const reason = request.reason ?? null
   await attachTransfer(ctx, transfer, {
     refund: { paymentId, reason },
-    lock: (tx) => take(ctx, tx, paymentId, rawAmount),
+    lock: (tx) => addToRefunded(ctx, tx, paymentId, rawAmount),
     write: async (tx, transferId) => {
       await insertRefund(tx, ctx.tenant, {
         id: refundId,
@@ -113,7 +113,7 @@ function refuse(verdict: RefundVerdict): void {
 }
 
 /** Adds the amount to the payment's refunds, under its lock, so that other refunds and redemptions since are seen. */
-async function take(ctx: Ctx, tx: Tx, paymentId: PaymentId, rawAmount: bigint): Promise<void> {
+async function addToRefunded(ctx: Ctx, tx: Tx, paymentId: PaymentId, rawAmount: bigint): Promise<void> {
   const { row, verdict } = await judge(ctx, tx, paymentId)
   refuse(verdict)
   refuseMoreThanPaid(row, rawAmount)

@@ -1,6 +1,6 @@
 import { instantOf } from '../../../platform/clock.ts'
 import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
-import type { Recurring } from '../../../platform/job.ts'
+import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import type { AttemptCounts, Deps } from '../ports.ts'
 import { addAttempts, type CountedAttempts, deleteOldAttempts } from './attempt-store.ts'
 
@@ -67,7 +67,7 @@ export function createAttemptCounts({ db, clock, log }: Pick<PlatformDeps, 'db' 
 const attemptsKeptDays = 31
 
 /** Deletes counts of minutes that are older than that, in batches. Running it again is harmless. */
-export const deleteExpiredAttempts: Recurring<Deps> = {
+export const deleteExpiredAttempts: RecurringTask<Deps> = {
   name: 'payments.sweep-attempts',
   everyMs: 3_600_000,
   run: async ({ db, clock }) => {

@@ -1,7 +1,7 @@
 import { requireNetwork } from '@purser/protocol'
 import type { Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
-import type { Recurring } from '../../../platform/job.ts'
+import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
 import { changeGasLast } from '../../plans/index.ts'
 import {
@@ -147,7 +147,7 @@ function worthOf({ gasPrices }: Pick<Ctx, 'gasPrices'>, name: string, wei: bigin
 }
 
 /** Signs gasless transfers with their wallets. */
-export const signTransfers: Recurring<Deps> = signPlanned<Deps, UnsignedRow>({
+export const signTransfers: RecurringTask<Deps> = signPlanned<Deps, UnsignedRow>({
   name: 'transfers.sign-gasless',
   everyMs: 150,
   purpose: gaslessPurpose,

@@ -53,7 +53,7 @@ export async function insertGasless(tx: Tx, made: readonly NewGasless[]): Promis
       ${each(({ fromAddress }) => fromAddress)}::text[], ${each(({ nonce }) => Buffer.from(nonce))}::bytea[],
       ${each(({ validBefore }) => validBefore)}::timestamptz[], ${each(({ createdAt }) => createdAt)}::timestamptz[],
       ${each(({ gasReservedNanoUsd }) => gasReservedNanoUsd.toString())}::numeric[]
-    ) with ordinality as given (transfer_id, network, asset, from_address, nonce, valid_before, created_at, gas, place) join transfers t on t.id = transfer_id order by place`)
+    ) with ordinality as given (transfer_id, network, asset, from_address, nonce, valid_before, created_at, gas, position) join transfers t on t.id = transfer_id order by position`)
 }
 
 /** A condition: whether `takeUnsigned` would take any. */

@@ -27,7 +27,7 @@ import {
   type SellerResponse,
   type WalletPayment,
 } from './schema.ts'
-import { findPayment, keepOutcome, keepSignature, type PaymentRow } from './store.ts'
+import { findPayment, keepOutcome, type PaymentRow, storeSignatureOnce } from './store.ts'
 
 type Responded = Extract<SendOutcome, { kind: 'responded' }>
 type UrlPayment = NewWalletPayment & { readonly url: string }
@@ -204,7 +204,8 @@ async function paymentOf(ctx: Ctx, transferId: TransferId): Promise<ShownPayment
 async function credentialOf(ctx: Ctx, row: TransferRow, payment: PaymentRow): Promise<WalletPayment['credential']> {
   const { draft, validBefore, signature } = payment
   if (draft === null || validBefore === null || (signature === null && row.endedAt !== null)) return null
-  const bytes = signature ?? (await keepSignature(ctx.db, row.id, await signatureOf(ctx, row, { draft, validBefore })))
+  const bytes =
+    signature ?? (await storeSignatureOnce(ctx.db, row.id, await signatureOf(ctx, row, { draft, validBefore })))
   await ctx.witness.cover()
   return { ...signedHeader(draft, bytesToHex(bytes)), validBefore }
 }

@@ -152,8 +152,8 @@ export interface SignedTerms {
 export async function planSignature(ctx: Ctx, terms: SignedTerms): Promise<TransferPlan> {
   const { source, network, fromChain, coin, rawAmount, to, routeReason, except } = terms
   await refuseFlagged(ctx, to)
-  const place = { tenant: ctx.tenant, network, walletId: source.id, owner: source.address, coin, except }
-  const snapshot = await withFunds(ctx, network, [place], async (funds) => {
+  const asset = { tenant: ctx.tenant, network, walletId: source.id, owner: source.address, coin, except }
+  const snapshot = await withFunds(ctx, network, [asset], async (funds) => {
     refuseShort([needOf(coin, rawAmount, funds.spendable[0])])
     return funds.snapshot
   })

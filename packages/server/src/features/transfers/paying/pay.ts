@@ -4,8 +4,8 @@ import { instantOf } from '../../../platform/clock.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { Problem } from '../../../platform/errors.ts'
 import { id } from '../../../platform/ids.ts'
-import type { Recurring } from '../../../platform/job.ts'
 import { parseUrl } from '../../../platform/parse-url.ts'
+import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
 import { type ApprovalId, applyDecisions, approvalStates, markApplied } from '../../approvals/index.ts'
 import {
@@ -99,7 +99,7 @@ async function storeNew(ctx: Ctx, request: ChallengePayment, source: SourceWalle
   const { allowed, refusals } = offersWithin(ctx, request)
   const planned = await planFirst(ctx, request, { source, allowed, refusals })
   const { plan, message } = planned
-  return stored(ctx, planned, async (tx) => {
+  return storeUnderPolicy(ctx, planned, async (tx) => {
     const nonce = hexToBytes(message.draft.authorization.nonce)
     const own = newTransferOf(request, planned)
     const kind = { purpose: 'payment', operation: 'pay', reportedState: 'pending' } as const
@@ -115,13 +115,13 @@ async function storeNew(ctx: Ctx, request: ChallengePayment, source: SourceWalle
       await refuseTooMany(tx, plan)
       await watch(ctx, tx, transferId, planned)
     }
-    await keep(ctx, tx, transferId, planned)
+    await commitKeyAndAudit(ctx, tx, transferId, planned)
     return transferId
   })
 }
 
 /** Runs the work under the wallet's policy. A challenge for which a payment exists is refused. */
-async function stored<T>(ctx: Ctx, { message }: Planned, work: (tx: Tx) => Promise<T>): Promise<T> {
+async function storeUnderPolicy<T>(ctx: Ctx, { message }: Planned, work: (tx: Tx) => Promise<T>): Promise<T> {
   try {
     return await underPolicy(ctx, work)
   } catch (error) {
@@ -238,7 +238,7 @@ function watch(ctx: Ctx, tx: Tx, transferId: TransferId, { offer, message }: Pla
 }
 
 /** Ties the Idempotency-Key to the payment and records it, last in its transaction. */
-async function keep(ctx: Ctx, tx: Tx, transferId: TransferId, { offer, plan }: Planned): Promise<void> {
+async function commitKeyAndAudit(ctx: Ctx, tx: Tx, transferId: TransferId, { offer, plan }: Planned): Promise<void> {
   await ctx.idempotency?.commit(tx, transferId)
   const { source, network, coin, rawAmount } = plan
   const amount = formatAmount(rawAmount, coin.decimals)
@@ -269,7 +269,7 @@ async function storeApproved(
   }))
   const candidates = { source, allowed: within, refusals: [...refusals, ...others], except: transferId }
   const planned = await planFirst(ctx, request, candidates)
-  await stored(ctx, planned, (tx) => sign(ctx, tx, transferId, planned))
+  await storeUnderPolicy(ctx, planned, (tx) => sign(ctx, tx, transferId, planned))
   return transferId
 }
 
@@ -304,7 +304,7 @@ async function sign(ctx: Ctx, tx: Tx, transferId: TransferId, planned: Planned):
   await refuseTooMany(tx, plan)
   await setMessage(tx, { transferId, method: methodOf(planned), message })
   await watch(ctx, tx, transferId, planned)
-  await keep(ctx, tx, transferId, planned)
+  await commitKeyAndAudit(ctx, tx, transferId, planned)
 }
 
 /** How long a fresh 402 can be paid with an approved payment. Its funds stay reserved until then. */
@@ -312,7 +312,7 @@ const payMs = 3_600_000
 const endedAtOnce = 50
 
 /** Permits a fresh 402 to be paid with an approved payment, and fails payments that were not approved. */
-export const applyPaymentDecisions: Recurring<Deps> = applyDecisions<Deps>({
+export const applyPaymentDecisions: RecurringTask<Deps> = applyDecisions<Deps>({
   name: 'transfers.apply-payment-approvals',
   kinds: ['payment'],
   begin: (ctx, approval) => open(ctx, subjectOf(approval), approval.id),
@@ -346,7 +346,7 @@ function open(ctx: Pick<Deps, 'db' | 'clock'>, transferId: TransferId, approvalI
  * Ends approved payments for which no fresh 402 came in time, and releases their funds. Idempotent: each is ended under
  * its transfer's lock. One that cannot be ended is tried again ever later and counted in the queue `unused-payments`.
  */
-export const endUnusedPayments: Recurring<Deps> = {
+export const endUnusedPayments: RecurringTask<Deps> = {
   name: 'transfers.end-unused-payments',
   everyMs: 1_000,
   isDue: ({ clock }) => isAnyUnused(clock.now()),

@@ -107,7 +107,11 @@ export function lockPayment(tx: Tx, transferId: TransferId): Promise<PaymentRow>
 }
 
 /** Stores a signature unless the payment has one; returns the one that it has. */
-export async function keepSignature(db: Queryable, transferId: TransferId, signature: Uint8Array): Promise<Uint8Array> {
+export async function storeSignatureOnce(
+  db: Queryable,
+  transferId: TransferId,
+  signature: Uint8Array,
+): Promise<Uint8Array> {
   const row = await db.one(
     z.object({ signature: z.instanceof(Uint8Array) }),
     sql`

@@ -2,7 +2,7 @@ import type { BlobKey } from '../../../files/index.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import { deletionsMax } from '../../../platform/db/delete-expired.ts'
 import type { DueCursors } from '../../../platform/db/due-checks.ts'
-import { type Recurring, retryDelayMs } from '../../../platform/job.ts'
+import { type RecurringTask, retryDelayMs } from '../../../platform/recurring-task.ts'
 import type { Deps } from '../ports.ts'
 import { uploadMsMax } from './reserve.ts'
 import { forgetDeletions, listDeletions, postponeDeletion, queueStaleUploads, type WaitingDeletion } from './store.ts'
@@ -20,7 +20,7 @@ const retry = { attemptsMax: Number.POSITIVE_INFINITY, delayMsFirst: 60_000, del
  * process, and incomplete contents. Each step can be interrupted and repeated, by any number of processes at once: a blob is
  * deleted before it leaves the queue, and deleting a missing blob changes nothing.
  */
-export const deleteUnreferencedFiles: Recurring<Deps> = {
+export const deleteUnreferencedFiles: RecurringTask<Deps> = {
   name: 'vaults.sweep-files',
   everyMs: 30_000,
   run: deleteUnreferenced,

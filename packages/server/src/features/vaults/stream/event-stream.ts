@@ -13,7 +13,7 @@ export type Right =
 
 export interface StreamOpening {
   readonly tenant: Tenant
-  /** The account or organisation whose place the stream takes. */
+  /** The account or organisation whose slot the stream takes. */
   readonly owner: string
   readonly vaultId: VaultId
   readonly right: Right

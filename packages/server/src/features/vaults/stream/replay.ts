@@ -11,7 +11,7 @@ const bytesMax = 65_536
 
 export interface ReplayDeps extends Pick<Deps, 'db' | 'fairDb' | 'clock' | 'log'> {
   readonly hub: Hub
-  /** Places for reads of pages, shared between the owners of the streams. */
+  /** Slots for reads of pages, shared between the owners of the streams. */
   readonly reads: FairSemaphore
 }
 

@@ -5,8 +5,8 @@ import { callerId } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { type Id, newId } from '../../../platform/ids.ts'
-import type { Recurring } from '../../../platform/job.ts'
 import type { Page } from '../../../platform/operation.ts'
+import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
 import { fail } from '../errors.ts'
 import type { Ctx, Deps } from '../ports.ts'
@@ -95,7 +95,7 @@ export function tokenHashOf(token: string): Uint8Array {
 }
 
 /** Deletes expired tokens. Running it again is harmless. */
-export const deleteExpiredVaultTokens: Recurring<Deps> = {
+export const deleteExpiredVaultTokens: RecurringTask<Deps> = {
   name: 'vaults.sweep-tokens',
   everyMs: 600_000,
   run: async (ctx) => {

@@ -46,10 +46,10 @@ async function balancesOfManaged(ctx: Ctx, holder: ManagedHolder, { spendable }:
   if (!spendable) return (await amountsOf(ctx, holder)).map((amount) => balance(holder, amount))
   const network = requireNetwork(holder.network)
   const { id: walletId, address: owner } = holder
-  const places = coinsOf(holder, network).map((coin) => ({ tenant: ctx.tenant, network, walletId, owner, coin }))
+  const assets = coinsOf(holder, network).map((coin) => ({ tenant: ctx.tenant, network, walletId, owner, coin }))
   // The newest block is read after that of the funds, so that it includes all that the funds include.
-  const funds = (await ctx.readFunds(network, places)).spendable
-  const bySymbol = new Map(places.map(({ coin: { symbol } }, index) => [symbol, funds[index]]))
+  const funds = (await ctx.readFunds(network, assets)).spendable
+  const bySymbol = new Map(assets.map(({ coin: { symbol } }, index) => [symbol, funds[index]]))
   return (await amountsOf(ctx, holder)).map((amount) => {
     const own = bySymbol.get(amount.coin.symbol)
     return own === undefined

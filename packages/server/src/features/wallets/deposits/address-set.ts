@@ -7,10 +7,10 @@ const slotsMin = 1_024
 /**
  * A set of 20-byte addresses in one array: no object per address, so that a million take 42 MB and the garbage collector has nothing to
  * scan. Open addressing with linear probing, at most two thirds full; the position of an address depends on a secret seed, so that nobody
- * can choose addresses that collide. The zero address marks a free place and is never a member.
+ * can choose addresses that collide. The zero address marks a free index and is never a member.
  */
 export class AddressSet {
-  #places: Uint32Array
+  #words: Uint32Array
   #mask: number
   #size = 0
   readonly #seed: number
@@ -18,9 +18,9 @@ export class AddressSet {
   readonly #query = new Uint32Array(words)
 
   constructor(seed: number, expected = 0) {
-    const places = 2 ** Math.ceil(Math.log2(Math.max(slotsMin, expected * 1.5 + 1)))
-    this.#places = new Uint32Array(places * words)
-    this.#mask = places - 1
+    const slots = 2 ** Math.ceil(Math.log2(Math.max(slotsMin, expected * 1.5 + 1)))
+    this.#words = new Uint32Array(slots * words)
+    this.#mask = slots - 1
     this.#seed = seed >>> 0
   }
 
@@ -45,41 +45,41 @@ export class AddressSet {
       if (value < 0) return false
       this.#query[word] = value
     }
-    return !this.#isFree(this.#placeOf(this.#query, 0))
+    return !this.#isFree(this.#indexOf(this.#query, 0))
   }
 
   /** The members as topics of logs, in no order. Those that are added meanwhile may be missing. */
   *topics(): Generator<Hex> {
-    const places = this.#places
-    for (let at = 0; at < places.length; at += words) if (!isFreeAt(places, at)) yield topicAt(places, at)
+    const slots = this.#words
+    for (let at = 0; at < slots.length; at += words) if (!isFreeAt(slots, at)) yield topicAt(slots, at)
   }
 
   #add(): void {
-    const place = this.#placeOf(this.#query, 0)
-    if (!this.#isFree(place)) return
-    this.#places.set(this.#query, place)
-    if (this.#isFree(place)) return
+    const index = this.#indexOf(this.#query, 0)
+    if (!this.#isFree(index)) return
+    this.#words.set(this.#query, index)
+    if (this.#isFree(index)) return
     this.#size += 1
     if (this.#size * 3 > (this.#mask + 1) * 2) this.#grow()
   }
 
   #grow(): void {
-    const old = this.#places
-    this.#places = new Uint32Array(old.length * 2)
+    const old = this.#words
+    this.#words = new Uint32Array(old.length * 2)
     this.#mask = this.#mask * 2 + 1
     for (let at = 0; at < old.length; at += words) {
       const address = old.subarray(at, at + words)
-      if (address.some((word) => word !== 0)) this.#places.set(address, this.#placeOf(address, 0))
+      if (address.some((word) => word !== 0)) this.#words.set(address, this.#indexOf(address, 0))
     }
   }
 
-  /** Index in the array of the address at `source[at]`, or of the place where it would be inserted. */
-  #placeOf(source: Uint32Array, at: number): number {
-    const places = this.#places
+  /** Index in the array of the address at `source[at]`, or of the index where it would be inserted. */
+  #indexOf(source: Uint32Array, at: number): number {
+    const slots = this.#words
     let slot = this.#hash(source, at) & this.#mask
     for (;;) {
-      const place = slot * words
-      if (this.#isFree(place) || isSameAddressAt(places, place, source, at)) return place
+      const index = slot * words
+      if (this.#isFree(index) || isSameAddressAt(slots, index, source, at)) return index
       slot = (slot + 1) & this.#mask
     }
   }
@@ -99,24 +99,24 @@ export class AddressSet {
     return (hash ^ (hash >>> 16)) >>> 0
   }
 
-  #isFree(place: number): boolean {
-    return isFreeAt(this.#places, place)
+  #isFree(index: number): boolean {
+    return isFreeAt(this.#words, index)
   }
 }
 
-function isFreeAt(places: Uint32Array, place: number): boolean {
+function isFreeAt(slots: Uint32Array, index: number): boolean {
   return (
-    ((places[place] ?? 0) |
-      (places[place + 1] ?? 0) |
-      (places[place + 2] ?? 0) |
-      (places[place + 3] ?? 0) |
-      (places[place + 4] ?? 0)) ===
+    ((slots[index] ?? 0) |
+      (slots[index + 1] ?? 0) |
+      (slots[index + 2] ?? 0) |
+      (slots[index + 3] ?? 0) |
+      (slots[index + 4] ?? 0)) ===
     0
   )
 }
 
-function topicAt(places: Uint32Array, place: number): Hex {
-  const digits = Array.from(places.subarray(place, place + words), (word) => word.toString(16).padStart(8, '0'))
+function topicAt(slots: Uint32Array, index: number): Hex {
+  const digits = Array.from(slots.subarray(index, index + words), (word) => word.toString(16).padStart(8, '0'))
   return `0x${'0'.repeat(24)}${digits.join('')}`
 }
 

@@ -58,7 +58,7 @@ interface ScanPosition {
 
 /**
  * Returns a function that follows the network to its head: reads new blocks, rewinds on a reorganization, confirms final rows, and reads older
- * blocks for the second time. Every step commits by itself, and only the size of ranges and the place of confirmations are kept in memory: it may be called again after any failure. Throws
+ * blocks for the second time. Every step commits by itself, and only the size of ranges and the position of confirmations are kept in memory: it may be called again after any failure. Throws
  * `LeadLost` if another process leads.
  */
 export function createFollower(following: Following): () => Promise<void> {
@@ -74,15 +74,15 @@ export function createFollower(following: Following): () => Promise<void> {
     // After the head is read: on a new network reading begins below the blocks of these balances.
     if (!isOpened) await recordOpenings(following, startOf(network, head))
     isOpened = true
-    const place = await finishRange(following, head, lastHead === head.hash)
+    const position = await findStart(following, { head, lastHead })
     lastHead = head.hash
     const lag = lagGauge(deps, network)
     // Set before reading too, so that the metric shows a process that cannot read.
-    lag.set(Number(head.number - place.scanned))
-    const reached = await readNew(following, { place, head, size })
+    lag.set(Number(head.number - position.scanned))
+    const reached = await readNew(following, { position, head, size })
     lag.set(Number(head.number - reached.scanned))
     confirmedTo = await confirm(following, { reached: reached.scanned, from: confirmedTo })
-    await check(following, { place: reached, head, checking })
+    await check(following, { position: reached, head, checking })
   }
 }
 
@@ -105,20 +105,23 @@ async function confirm(
 }
 
 /** Where reading continues: on a network that was never read, a window before its head; after a reorganization, at the fork. */
-async function finishRange(following: Following, head: BlockHeader, isSame: boolean): Promise<ScanPosition> {
+async function findStart(
+  following: Following,
+  { head, lastHead }: { readonly head: BlockHeader; readonly lastHead: string | undefined },
+): Promise<ScanPosition> {
   const { deps, network, reads, lease } = following
-  const place = await placeOf(following)
-  if (place === undefined) {
+  const position = await positionOf(following)
+  if (position === undefined) {
     const start = startOf(network, head)
     await storeScan(deps, lease, network, { headers: [], transfers: [], cursor: { scanned: start, checked: start } })
     return { scanned: start, checked: start }
   }
-  if (head.number > place.scanned || isSame) return place
+  if (head.number > position.scanned || lastHead === head.hash) return position
   const known = await listScannedBlocks(deps.db, network.name, { below: head.number + 1n, limit: 1 })
   // A node that is behind returns known blocks, or is too far behind to compare.
-  if (known[0]?.number !== head.number || known[0].hash === head.hash) return place
+  if (known[0]?.number !== head.number || known[0].hash === head.hash) return position
   await rewind({ ...deps, reads }, lease, network, head.number)
-  return (await placeOf(following)) ?? place
+  return (await positionOf(following)) ?? position
 }
 
 /** The block after which a network that was never read is read: a window before its head. */
@@ -127,7 +130,7 @@ function startOf(network: Network, head: BlockHeader): bigint {
   return before < 0n ? -1n : before
 }
 
-async function placeOf({ deps, lease }: Following): Promise<ScanPosition | undefined> {
+async function positionOf({ deps, lease }: Following): Promise<ScanPosition | undefined> {
   const cursor = await findCursor(deps.db, lease)
   if (cursor === undefined) throw new LeadLost()
   const { scanned, checked } = cursor
@@ -135,7 +138,7 @@ async function placeOf({ deps, lease }: Following): Promise<ScanPosition | undef
 }
 
 interface Reading {
-  readonly place: ScanPosition
+  readonly position: ScanPosition
   readonly head: BlockHeader
   readonly size: SizeState
 }
@@ -153,15 +156,19 @@ function readNew(following: Following, reading: Reading): Promise<ScanPosition> 
 /** Reads older blocks a second time, at several nodes if there are several. A range that fails is read again in a later pass. */
 async function check(
   following: Following,
-  { place, head, checking }: { readonly place: ScanPosition; readonly head: BlockHeader; readonly checking: Checking },
+  {
+    position,
+    head,
+    checking,
+  }: { readonly position: ScanPosition; readonly head: BlockHeader; readonly checking: Checking },
 ): Promise<void> {
   const { deps, network } = following
   checking.pause -= 1
   if (checking.pause >= 0) return
   const lagging = head.number - checkLagOf(network)
-  const to = lagging < place.scanned ? lagging : place.scanned
+  const to = lagging < position.scanned ? lagging : position.scanned
   try {
-    await readAll(following, { place, head, size: checking }, ({ checked }) => {
+    await readAll(following, { position, head, size: checking }, ({ checked }) => {
       const range = nextRange(network, { done: checked, to, head: head.number }, checking.now)
       return range && { ...range, isSecond: true }
     })
@@ -174,7 +181,7 @@ async function check(
       err: error,
       network: network.name,
       failures: checking.failures,
-      unchecked: Number(to - place.checked),
+      unchecked: Number(to - position.checked),
     }
     deps.log.warn(details, 'blocks could not be read for the second time; retrying')
   }
@@ -182,25 +189,25 @@ async function check(
 
 async function readAll(
   following: Following,
-  { place: from, head, size }: Reading,
-  rangeAfter: (place: ScanPosition) => Range | undefined,
+  { position: from, head, size }: Reading,
+  rangeAfter: (position: ScanPosition) => Range | undefined,
 ): Promise<ScanPosition> {
-  let place = from
+  let position = from
   while (!following.stopped.aborted) {
-    const range = rangeAfter(place)
+    const range = rangeAfter(position)
     if (range === undefined) break
     try {
-      const reached = await readRange(following, { place, head, range })
+      const reached = await readRange(following, { position, head, range })
       size.now = afterSuccess(size.now)
       // The chain was reorganized: the next run begins with its new head.
-      if (reached === 'rewound') return (await placeOf(following)) ?? place
-      place = reached
+      if (reached === 'rewound') return (await positionOf(following)) ?? position
+      position = reached
     } catch (error) {
       if (!(error instanceof LeadLost)) size.now = afterFailure(size.now)
       throw error
     }
   }
-  return place
+  return position
 }
 
 interface Range {
@@ -212,7 +219,7 @@ interface Range {
 
 async function readRange(
   following: Following,
-  { place, head, range }: { readonly place: ScanPosition; readonly head: BlockHeader; readonly range: Range },
+  { position, head, range }: { readonly position: ScanPosition; readonly head: BlockHeader; readonly range: Range },
 ): Promise<ScanPosition | 'rewound'> {
   const { deps, network, reads, lease, watched } = following
   // After the head is read: an address that was committed before any of these blocks is then in the set.
@@ -223,7 +230,7 @@ async function readRange(
     await rewind({ ...deps, reads }, lease, network, range.to)
     return 'rewound'
   }
-  const cursor = range.isSecond ? { ...place, checked: range.to } : { ...place, scanned: range.to }
+  const cursor = range.isSecond ? { ...position, checked: range.to } : { ...position, scanned: range.to }
   const scan = {
     headers: headersOf(readings),
     transfers: await unionOf(following, readings),

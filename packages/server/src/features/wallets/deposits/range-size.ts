@@ -72,14 +72,14 @@ export function pollMsOf({ blockTimeMs }: Pick<Network, 'blockTimeMs'>): number 
  */
 export function nextRange(
   network: Network,
-  place: { readonly done: bigint; readonly to: bigint; readonly head: bigint },
+  position: { readonly done: bigint; readonly to: bigint; readonly head: bigint },
   { blocks }: RangeSize,
 ): Pick<BlockRange, 'from' | 'to' | 'headers'> | undefined {
-  const from = place.done + 1n
-  if (from > place.to) return undefined
-  const old = place.head - windowOf(network)
+  const from = position.done + 1n
+  if (from > position.to) return undefined
+  const old = position.head - windowOf(network)
   const isOld = from <= old
   const end = from + BigInt(isOld ? blocks : Math.min(blocks, headersMax)) - 1n
-  const most = isOld && old < place.to ? old : place.to
+  const most = isOld && old < position.to ? old : position.to
   return { from, to: end < most ? end : most, headers: isOld ? 'ends' : 'all' }
 }

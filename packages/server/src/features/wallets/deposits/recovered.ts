@@ -1,7 +1,7 @@
 import { checksumAddress, type Network, networks } from '@purser/protocol'
 import type { Tenant } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
-import type { Recurring } from '../../../platform/job.ts'
+import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import type { Deps } from '../ports.ts'
 import type { BalanceReads } from './opening.ts'
 import { insertUnread, isAnyUnread, listUnread, markAwaited, storeUnread } from './opening-store.ts'
@@ -24,7 +24,7 @@ export function holdReceived(tx: Tx, tenant: Tenant, walletId: string): Promise<
  * its deposits booked, so a balance counts only after a block that is newer than those. Idempotent: a balance is of its own block, and what is booked
  * up to that block is subtracted when it is read.
  */
-export const readRecovered: Recurring<Deps> = {
+export const readRecovered: RecurringTask<Deps> = {
   name: 'wallets.read-recovered',
   everyMs: 2_000,
   isDue: ({ chains }) => isAnyUnread(chains.configured.map(({ name }) => name)),

@@ -163,11 +163,11 @@ export async function storeBookings(deps: ScanDeps, tx: Tx, network: Network, pi
 }
 
 function changeOf(network: string, { tenant, walletId, token, blockNumber }: Booking): Change {
-  return { place: { tenant, walletId, network, token: token.address }, block: blockNumber }
+  return { asset: { tenant, walletId, network, token: token.address }, block: blockNumber }
 }
 
 function changeAt({ walletId, network, token, blockNumber, organisationId, environment }: TransactionRow): Change {
-  return { place: { tenant: { organisationId, environment }, walletId, network, token }, block: blockNumber }
+  return { asset: { tenant: { organisationId, environment }, walletId, network, token }, block: blockNumber }
 }
 
 /**

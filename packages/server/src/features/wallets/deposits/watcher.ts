@@ -75,7 +75,9 @@ function watchNetwork(watcher: Watcher, network: Network, watched: Watched): Dep
     leading = undefined
     if (ended === undefined) return
     showFailures(deps, network, undefined)
-    await releaseLease(deps.db, ended.lease).catch(() => undefined)
+    await releaseLease(deps.db, ended.lease).catch((error: unknown) =>
+      deps.log.warn({ err: error, network: network.name }, 'a lease was not released; it ends by itself'),
+    )
   }
   const following = startLoop({
     name: 'deposits.follow',

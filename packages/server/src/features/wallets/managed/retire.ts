@@ -8,7 +8,7 @@ import type { Ctx } from '../ports.ts'
 import { hasOpenMovements, listUsedChildren, lockMasterWallet, type UsedChild } from './auto-store.ts'
 import { requireMasterWallet, shownMasterWallet } from './managed.ts'
 import type { MasterWallet } from './schema.ts'
-import { type MasterWalletRow, setRetired } from './store.ts'
+import { type MasterWalletRow, markRestored, markRetired } from './store.ts'
 
 /** Addresses whose balances one call reads. */
 const addressesPerRead = 200
@@ -34,7 +34,7 @@ export async function retireMasterWallet(ctx: Ctx, walletId: MasterWalletId): Pr
     // Transfers and withdrawals are stored under the lock of this row.
     if (await hasOpenMovements(tx, ctx.tenant, present, networks.filter(isOf(ctx))))
       throw fail('wallet-not-empty', { holdings: [] })
-    await setRetired(tx, ctx.tenant, walletId, { at: now, hasFrozen })
+    await markRetired(tx, ctx.tenant, walletId, { at: now, hasFrozen })
     await addToCounter(tx, { tenant: ctx.tenant, kind: 'managedWallets', period, n: -1 })
     const details = { address: wallet.address, hasFrozen }
     await ctx.audit(tx, { action: 'wallets.master.retire', target: walletId, details })
@@ -49,7 +49,7 @@ export function restoreMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise
     if (wallet === undefined) throw fail('wallet-not-found')
     if (wallet.retiredAt === null) return shownMasterWallet(wallet)
     await countOrRefuse(tx, ctx, 'managedWallets')
-    await setRetired(tx, ctx.tenant, walletId, undefined)
+    await markRestored(tx, ctx.tenant, walletId)
     await ctx.audit(tx, { action: 'wallets.master.restore', target: walletId, details: { address: wallet.address } })
     return shownMasterWallet({ ...wallet, retiredAt: null })
   })

@@ -134,15 +134,22 @@ export function countingMasterWallets(tenant: Tenant): Sql {
       and retired_at is null`
 }
 
-/** Retires a wallet, or without `retired` restores it; the caller has locked its row. */
-export async function setRetired(
+/** The caller has locked the wallet's row. */
+export async function markRetired(
   tx: Tx,
   tenant: Tenant,
   walletId: MasterWalletId,
-  retired: { readonly at: Date; readonly hasFrozen: boolean } | undefined,
+  { at, hasFrozen }: { readonly at: Date; readonly hasFrozen: boolean },
 ): Promise<void> {
   await tx.run(sql`
-    update master_wallets set retired_at = ${retired?.at ?? null}, retired_with_frozen = ${retired?.hasFrozen ?? false}
+    update master_wallets set retired_at = ${at}, retired_with_frozen = ${hasFrozen}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}`)
+}
+
+/** The caller has locked the wallet's row. */
+export async function markRestored(tx: Tx, tenant: Tenant, walletId: MasterWalletId): Promise<void> {
+  await tx.run(sql`
+    update master_wallets set retired_at = null, retired_with_frozen = false
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}`)
 }
 

@@ -41,7 +41,7 @@ export function sumUsages(
   }
   const own = sql`organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
     and master_wallet_id = given.master_wallet_id and token = given.token`
-  const excepted = questions.flatMap(({ except }, index) => except.map((subject) => ({ place: index + 1, subject })))
+  const excepted = questions.flatMap(({ except }, index) => except.map((subject) => ({ position: index + 1, subject })))
   const sumOf = (
     window: PolicyWindow,
     whole: Sql,
@@ -55,7 +55,7 @@ export function sumUsages(
     select ${sumOf('perHour', sql`whole.per_hour`, sql`less.per_hour`)} as per_hour, ${sumOf('perDay', sql`whole.per_day`, sql`less.per_day`)} as per_day,
       ${sumOf('perMonth', sql`whole.per_month`, sql`less.per_month`)} as per_month
     from unnest(${questions.map(({ masterWalletId }) => masterWalletId)}::text[], ${questions.map(({ token }) => token)}::text[])
-      with ordinality as given (master_wallet_id, token, place)
+      with ordinality as given (master_wallet_id, token, position)
     cross join lateral (
       select sum(atto_amount) filter (where at >= ${first.perHour}) as per_hour, sum(atto_amount) filter (where at >= ${first.perDay}) as per_day,
         sum(atto_amount) as per_month
@@ -69,10 +69,10 @@ export function sumUsages(
         sum(atto_amount) filter (where reserved_at > ${since.perMonth}) as per_month
       from policy_reservations
       where ${own} and released_at is null and subject_id in (
-        select subject_id from unnest(${excepted.map(({ place }) => place)}::integer[], ${excepted.map(({ subject }) => subject)}::text[])
-          as excepted (place, subject_id) where excepted.place = given.place)
+        select subject_id from unnest(${excepted.map(({ position }) => position)}::integer[], ${excepted.map(({ subject }) => subject)}::text[])
+          as excepted (position, subject_id) where excepted.position = given.position)
     ) as less
-    order by given.place`,
+    order by given.position`,
   )
 }
 

@@ -14,7 +14,7 @@ import { withdraw } from '../deposits/store-scan.ts'
 import { lockRowsAbove } from '../deposits/transaction-store.ts'
 import { amountsOnHold } from './deposit-store.ts'
 import { followList } from './follow.ts'
-import { screeningRecurring } from './jobs.ts'
+import { screeningRecurring } from './tasks.ts'
 
 const dayMs = 86_400_000
 const listed: Screened = { result: 'flagged', reason: 'listed', oracle: 'clean' }

@@ -131,8 +131,8 @@ async function writeScreenings(
   return screened.flatMap(({ deposit, known, found, to }) => {
     if (known.amlStatus !== 'flagged' && to !== 'flagged') return []
     const { organisationId, environment, walletId, network } = deposit
-    const place = { tenant: { organisationId, environment }, walletId, network, token: known.token }
-    const change = known.amlStatus === to ? undefined : { place, block: known.block }
+    const asset = { tenant: { organisationId, environment }, walletId, network, token: known.token }
+    const change = known.amlStatus === to ? undefined : { asset, block: known.block }
     // A flag that booking set has no event yet: no screening of the row was stored.
     const from = known.amlTicket === 0n ? 'pending' : known.amlStatus
     return [{ deposit, change, from, to, evidence: evidenceOf(found, batch) }]

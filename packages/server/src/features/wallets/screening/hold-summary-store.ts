@@ -37,7 +37,7 @@ const booked = bookedUpTo({
 export function listHolds(
   db: Queryable,
   tenant: Tenant,
-  { rowsMax, placesMax }: { readonly rowsMax: number; readonly placesMax: number },
+  { rowsMax, assetsMax }: { readonly rowsMax: number; readonly assetsMax: number },
 ): Promise<HoldSummaryRow[]> {
   // The customer's own wallets, whose money the service cannot move, begin with byw_ and are below.
   const own = (condition: Sql): Sql => sql`
@@ -66,6 +66,6 @@ export function listHolds(
         as is_whole
     from on_hold left join child_addresses child on child.id = on_hold.wallet_id
     join master_wallets wallet on wallet.id = coalesce(child.master_wallet_id, on_hold.wallet_id)
-    order by on_hold.wallet_id desc, on_hold.network, on_hold.token limit ${placesMax}`,
+    order by on_hold.wallet_id desc, on_hold.network, on_hold.token limit ${assetsMax}`,
   )
 }

@@ -103,7 +103,7 @@ test('the summary of many deposits reads a bounded number of them, and says that
   expect(isWhole).toBe(false)
   expect(amounts).toContainEqual(expect.objectContaining({ walletId: master.id }))
   const tenant = { organisationId: org.id, environment: 'test' } as const
-  const bounds = { rowsMax: 1_000, placesMax: 100 }
+  const bounds = { rowsMax: 1_000, assetsMax: 100 }
   for (const mode of ['force_generic_plan', 'force_custom_plan'] as const) {
     const { scanned } = await readBy(db, (one) => listHolds(one, tenant, bounds), mode)
     expect(scanned, mode).toBeLessThan(1_200n)

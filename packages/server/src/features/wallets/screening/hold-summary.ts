@@ -9,34 +9,34 @@ import { type HoldSummaryRow, listHolds } from './hold-summary-store.ts'
 
 /** Most deposits that one summary reads. */
 const rowsMax = 1_000
-const placesMax = 100
+const assetsMax = 100
 
 /** Returns the money that screening keeps from leaving the caller's managed wallets. */
 async function summariseHolds(ctx: Pick<Ctx, 'db' | 'tenant'>): Promise<HoldSummary> {
-  const places = await listHolds(ctx.db, ctx.tenant, { rowsMax, placesMax })
-  const [first] = places
-  const amounts = places.flatMap((place) => heldAmount(place) ?? [])
+  const assets = await listHolds(ctx.db, ctx.tenant, { rowsMax, assetsMax })
+  const [first] = assets
+  const amounts = assets.flatMap((asset) => heldAmount(asset) ?? [])
   return {
     wallets: Number(first?.wallets ?? 0n),
-    isWhole: (first?.isWhole ?? true) && amounts.length === places.length,
+    isWhole: (first?.isWhole ?? true) && amounts.length === assets.length,
     amounts,
   }
 }
 
 /** Returns the sum with its symbol and decimals; undefined for a token that this build does not know, such as one of a newer process. */
-function heldAmount(place: HoldSummaryRow): HoldSummary['amounts'][number] | undefined {
-  const network = networkByName(place.network)
-  const known = network?.tokens.find(({ address }) => address.toLowerCase() === place.token)
+function heldAmount(asset: HoldSummaryRow): HoldSummary['amounts'][number] | undefined {
+  const network = networkByName(asset.network)
+  const known = network?.tokens.find(({ address }) => address.toLowerCase() === asset.token)
   if (network === undefined || known === undefined) return undefined
   const { symbol, decimals } = known
   return {
-    walletId: HolderId.parse(place.walletId),
-    masterWalletId: id('mwt').nullable().parse(place.masterWalletId),
-    name: place.name,
-    chain: place.network === place.walletNetwork ? place.walletChain : chainNameOf(network),
+    walletId: HolderId.parse(asset.walletId),
+    masterWalletId: id('mwt').nullable().parse(asset.masterWalletId),
+    name: asset.name,
+    chain: asset.network === asset.walletNetwork ? asset.walletChain : chainNameOf(network),
     tokenSymbol: symbol,
-    unscreened: formatAmount(place.unscreened, decimals),
-    frozen: formatAmount(place.frozen, decimals),
+    unscreened: formatAmount(asset.unscreened, decimals),
+    frozen: formatAmount(asset.frozen, decimals),
   }
 }
 

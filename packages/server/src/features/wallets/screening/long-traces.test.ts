@@ -4,8 +4,8 @@ import { aHoldStage, aSender, type HoldStage, listed, type Movement, type Wallet
 import { sql, type Tx } from '../../../platform/db/db.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
 import { lockNetwork } from '../deposits/cursor-store.ts'
-import { screeningRecurring } from './jobs.ts'
 import { continueTraces } from './taint.ts'
+import { screeningRecurring } from './tasks.ts'
 
 let stage: HoldStage
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { aWorld, codeOf, type Org, unreachableMain, type World } from '../../../
 import type { Screened } from '../../../partners/screening/port.ts'
 import { sql } from '../../../platform/db/db.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
-import { screeningRecurring } from './jobs.ts'
+import { screeningRecurring } from './tasks.ts'
 
 const hourMs = 3_600_000
 const clean: Screened = { result: 'clear', reason: 'clean', oracle: 'clean' }

@@ -14,9 +14,9 @@ export interface WalletToken {
   readonly token: string
 }
 
-/** A place, and the lowest block with a change there. */
+/** A asset, and the lowest block with a change there. */
 export interface Change {
-  readonly place: WalletToken
+  readonly asset: WalletToken
   readonly block: bigint
 }
 
@@ -30,10 +30,10 @@ export const ChangeRow = z.object({
 })
 
 export function changeOf({ walletId, network, token, block, ...tenant }: z.output<typeof ChangeRow>): Change {
-  return { place: { tenant, walletId, network, token }, block }
+  return { asset: { tenant, walletId, network, token }, block }
 }
 
-/** Condition on a table with a place's columns: the rows of this place. */
+/** Condition on a table with a asset's columns: the rows of this asset. */
 const isAt = ({ tenant, walletId, network, token }: WalletToken): Sql => sql`organisation_id = ${tenant.organisationId}
   and environment = ${tenant.environment} and wallet_id = ${walletId} and network = ${network} and token = ${token}`
 
@@ -44,7 +44,7 @@ const isTainted: Sql = sql`direction = 'in' and (aml_status = 'flagged' or taint
 const rawTaint: Sql = sql`case when direction = 'out' or status = 'withdrawn' then 0 when aml_status = 'flagged' then raw_amount
   else tainted_raw_amount end`
 
-/** The changes, each place once, at places with flagged or tainted money. */
+/** The changes, each asset once, at assets with flagged or tainted money. */
 export async function listTaintedChanges(tx: Tx, changes: readonly Change[]): Promise<Change[]> {
   if (changes.length === 0) return []
   const each = <T>(read: (change: Change) => T): T[] => changes.map(read)
@@ -52,41 +52,41 @@ export async function listTaintedChanges(tx: Tx, changes: readonly Change[]): Pr
     ChangeRow,
     sql`
     select organisation_id, environment, wallet_id, network, token, min(block) as block
-    from unnest(${each(({ place }) => place.tenant.organisationId)}::text[], ${each(({ place }) => place.tenant.environment)}::text[],
-      ${each(({ place }) => place.walletId)}::text[], ${each(({ place }) => place.network)}::text[], ${each(({ place }) => place.token)}::text[],
-      ${each(({ block }) => block)}::bigint[]) as place (organisation_id, environment, wallet_id, network, token, block)
-    where exists (select from tainted_places t where t.organisation_id = place.organisation_id and t.environment = place.environment
-        and t.wallet_id = place.wallet_id and t.network = place.network and t.token = place.token)
-      or exists (select from wallet_transactions w where w.organisation_id = place.organisation_id and w.environment = place.environment
-        and w.wallet_id = place.wallet_id and w.network = place.network and w.token = place.token and ${isTainted})
+    from unnest(${each(({ asset }) => asset.tenant.organisationId)}::text[], ${each(({ asset }) => asset.tenant.environment)}::text[],
+      ${each(({ asset }) => asset.walletId)}::text[], ${each(({ asset }) => asset.network)}::text[], ${each(({ asset }) => asset.token)}::text[],
+      ${each(({ block }) => block)}::bigint[]) as asset (organisation_id, environment, wallet_id, network, token, block)
+    where exists (select from tainted_places t where t.organisation_id = asset.organisation_id and t.environment = asset.environment
+        and t.wallet_id = asset.wallet_id and t.network = asset.network and t.token = asset.token)
+      or exists (select from wallet_transactions w where w.organisation_id = asset.organisation_id and w.environment = asset.environment
+        and w.wallet_id = asset.wallet_id and w.network = asset.network and w.token = asset.token and ${isTainted})
     group by organisation_id, environment, wallet_id, network, token`,
   )
   return rows.map(changeOf)
 }
 
 const Checkpoint = z.object({ block: z.bigint(), rawBalance: Raw, rawTainted: Raw, rawLeft: Raw })
-/** The balance of a place after a block, its tainted amount, and the tainted amount that has left by then. */
+/** The balance of a asset after a block, its tainted amount, and the tainted amount that has left by then. */
 export type Checkpoint = z.output<typeof Checkpoint>
 
 /**
- * Deletes checkpoints of the place from a block on, and those before it that a release without `raw_left` made last; returns the newest remaining
+ * Deletes checkpoints of the asset from a block on, and those before it that a release without `raw_left` made last; returns the newest remaining
  * one.
  */
-export async function resetCheckpoints(tx: Tx, place: WalletToken, block: bigint): Promise<Checkpoint | undefined> {
+export async function resetCheckpoints(tx: Tx, asset: WalletToken, block: bigint): Promise<Checkpoint | undefined> {
   const known = await tx.maybeOne(
     Checkpoint,
     sql`
     select block_number as block, raw_balance::text, raw_tainted::text, raw_left::text from taint_checkpoints
-    where ${isAt(place)} and block_number < ${block} and raw_left is not null order by block_number desc limit 1`,
+    where ${isAt(asset)} and block_number < ${block} and raw_left is not null order by block_number desc limit 1`,
   )
   const isReset = known === undefined ? sql`true` : sql`block_number > ${known.block}`
-  await tx.run(sql`delete from taint_checkpoints where ${isAt(place)} and ${isReset}`)
+  await tx.run(sql`delete from taint_checkpoints where ${isAt(asset)} and ${isReset}`)
   return known
 }
 
-/** The balance of the place before the given block or its first tainted one, whichever is lower. */
-export function sumBefore(tx: Tx, place: WalletToken, block: bigint): Promise<Checkpoint> {
-  const { walletId, network, token } = place
+/** The balance of the asset before the given block or its first tainted one, whichever is lower. */
+export function sumBefore(tx: Tx, asset: WalletToken, block: bigint): Promise<Checkpoint> {
+  const { walletId, network, token } = asset
   const booked = bookedUpTo({
     walletId: sql`${walletId}`,
     network: sql`${network}`,
@@ -98,14 +98,14 @@ export function sumBefore(tx: Tx, place: WalletToken, block: bigint): Promise<Ch
     sql`
     with first as materialized (
       select least(${block}::bigint, min(block_number)) - 1 as block from wallet_transactions
-      where ${isAt(place)} and ${isTainted} and status <> 'withdrawn' and (aml_status = 'flagged' or tainted_raw_amount > 0)
+      where ${isAt(asset)} and ${isTainted} and status <> 'withdrawn' and (aml_status = 'flagged' or tainted_raw_amount > 0)
     )
     select first.block, greatest(${booked}, 0)::text as raw_balance, '0' as raw_tainted, '0' as raw_left from first`,
   )
 }
 
-export async function insertCheckpoint(tx: Tx, place: WalletToken, checkpoint: Checkpoint): Promise<void> {
-  const { tenant, walletId, network, token } = place
+export async function insertCheckpoint(tx: Tx, asset: WalletToken, checkpoint: Checkpoint): Promise<void> {
+  const { tenant, walletId, network, token } = asset
   await tx.run(sql`
     insert into taint_checkpoints (organisation_id, environment, wallet_id, network, token, block_number, raw_balance, raw_tainted, raw_left)
     values (${tenant.organisationId}, ${tenant.environment}, ${walletId}, ${network}, ${token}, ${checkpoint.block},
@@ -123,13 +123,13 @@ const LedgerRow = z.object({
 })
 export type LedgerRow = z.output<typeof LedgerRow>
 
-/** The first movements to and from a place above a block, in chain order. */
-export function listLedger(tx: Tx, place: WalletToken, above: bigint, most: number): Promise<LedgerRow[]> {
+/** The first movements to and from a asset above a block, in chain order. */
+export function listLedger(tx: Tx, asset: WalletToken, above: bigint, most: number): Promise<LedgerRow[]> {
   return tx.many(
     LedgerRow,
     sql`
     select direction, raw_amount::text, (${rawTaint})::text as raw_taint, tx_hash, log_index, block_number as block
-    from wallet_transactions where ${isAt(place)} and status <> 'withdrawn' and block_number > ${above}
+    from wallet_transactions where ${isAt(asset)} and status <> 'withdrawn' and block_number > ${above}
     order by block_number, log_index, direction limit ${most}`,
   )
 }
@@ -170,15 +170,15 @@ const TaintedRow = z.object({
   rawFrozen: Raw,
 })
 export type TaintedRow = z.output<typeof TaintedRow>
-/** A row's place in the order of the chain. */
+/** A row's asset in the order of the chain. */
 export type RowOrder = Pick<TaintedRow, 'id' | 'block' | 'logIndex'>
 
 const rowColumns = sql`id, block_number as block, log_index, (${rawTaint})::text as raw_taint, frozen_raw_amount::text as raw_frozen`
 
-/** The newest tainted or frozen incoming rows of a place below a block, or below a row, down to a block. */
+/** The newest tainted or frozen incoming rows of a asset below a block, or below a row, down to a block. */
 export function listTaintedRows(
   tx: Tx,
-  place: WalletToken,
+  asset: WalletToken,
   range: { readonly below: bigint | RowOrder | null; readonly from: bigint | null },
   most: number,
 ): Promise<TaintedRow[]> {
@@ -194,18 +194,18 @@ export function listTaintedRows(
   return tx.many(
     TaintedRow,
     sql`
-    select ${rowColumns} from wallet_transactions where ${isAt(place)} and ${isTainted} and ${isBelow} and ${isFrom}
+    select ${rowColumns} from wallet_transactions where ${isAt(asset)} and ${isTainted} and ${isBelow} and ${isFrom}
     order by block_number desc, log_index desc, id desc limit ${most}`,
   )
 }
 
-/** The oldest frozen rows of a place below a block, read from the index `wallet_transactions_frozen`. */
-export function listOldestFrozen(tx: Tx, place: WalletToken, below: bigint, most: number): Promise<TaintedRow[]> {
+/** The oldest frozen rows of a asset below a block, read from the index `wallet_transactions_frozen`. */
+export function listOldestFrozen(tx: Tx, asset: WalletToken, below: bigint, most: number): Promise<TaintedRow[]> {
   return tx.many(
     TaintedRow,
     sql`
     select ${rowColumns} from wallet_transactions
-    where ${isAt(place)} and direction = 'in' and frozen_raw_amount > 0 and block_number < ${below}
+    where ${isAt(asset)} and direction = 'in' and frozen_raw_amount > 0 and block_number < ${below}
     order by block_number, log_index, id limit ${most}`,
   )
 }
@@ -223,32 +223,32 @@ export async function updateFrozen(
     where w.id = given.id and w.organisation_id = ${tenant.organisationId} and w.environment = ${tenant.environment}`)
 }
 
-/** The total frozen amount of the place, as stored. */
-export async function findFrozen(tx: Tx, place: WalletToken): Promise<bigint> {
+/** The total frozen amount of the asset, as stored. */
+export async function findFrozen(tx: Tx, asset: WalletToken): Promise<bigint> {
   const row = await tx.maybeOne(
     z.object({ rawFrozen: Raw }),
-    sql`select raw_frozen::text from tainted_places where ${isAt(place)}`,
+    sql`select raw_frozen::text from tainted_places where ${isAt(asset)}`,
   )
   return row?.rawFrozen ?? 0n
 }
 
 /**
- * Stores the total frozen amount of the place, and the tainted amount that left it; an update without a new `left_revision` makes that unknown. A
- * place without flagged or tainted money, spent or not, is deleted.
+ * Stores the total frozen amount of the asset, and the tainted amount that left it; an update without a new `left_revision` makes that unknown. A
+ * asset without flagged or tainted money, spent or not, is deleted.
  */
-export async function upsertPlace(
+export async function upsertTaintedAsset(
   tx: Tx,
-  place: WalletToken,
+  asset: WalletToken,
   { rawFrozen, rawLeft }: { readonly rawFrozen: bigint; readonly rawLeft: bigint },
 ): Promise<void> {
-  const { tenant, walletId, network, token } = place
+  const { tenant, walletId, network, token } = asset
   await tx.run(sql`
     insert into tainted_places (organisation_id, environment, wallet_id, network, token, raw_frozen, raw_left)
     values (${tenant.organisationId}, ${tenant.environment}, ${walletId}, ${network}, ${token}, ${rawFrozen.toString()}, ${rawLeft.toString()})
     on conflict (wallet_id, network, token) do update set raw_frozen = excluded.raw_frozen, raw_left = excluded.raw_left,
       left_revision = tainted_places.left_revision + 1`)
   if (rawFrozen > 0n) return
-  const isClean = sql`not exists (select from wallet_transactions where ${isAt(place)} and ${isTainted})`
-  await tx.run(sql`delete from taint_checkpoints where ${isAt(place)} and ${isClean}`)
-  await tx.run(sql`delete from tainted_places where ${isAt(place)} and ${isClean}`)
+  const isClean = sql`not exists (select from wallet_transactions where ${isAt(asset)} and ${isTainted})`
+  await tx.run(sql`delete from taint_checkpoints where ${isAt(asset)} and ${isClean}`)
+  await tx.run(sql`delete from tainted_places where ${isAt(asset)} and ${isClean}`)
 }

@@ -24,20 +24,20 @@ export async function takeTraces(tx: Tx, network: string, most: number): Promise
   return rows.map(({ first, ...change }) => ({ ...changeOf(change), first }))
 }
 
-/** Stores traces for a later transaction. If a place already has one, the lower blocks are kept. */
+/** Stores traces for a later transaction. If a asset already has one, the lower blocks are kept. */
 export async function insertTraces(tx: Tx, traces: readonly Trace[]): Promise<void> {
   if (traces.length === 0) return
   const each = <T>(read: (trace: Trace) => T): T[] => traces.map(read)
   await tx.run(sql`
     insert into taint_traces (organisation_id, environment, wallet_id, network, token, block_number, first_block)
-    select * from unnest(${each(({ place }) => place.tenant.organisationId)}::text[], ${each(({ place }) => place.tenant.environment)}::text[],
-      ${each(({ place }) => place.walletId)}::text[], ${each(({ place }) => place.network)}::text[], ${each(({ place }) => place.token)}::text[],
+    select * from unnest(${each(({ asset }) => asset.tenant.organisationId)}::text[], ${each(({ asset }) => asset.tenant.environment)}::text[],
+      ${each(({ asset }) => asset.walletId)}::text[], ${each(({ asset }) => asset.network)}::text[], ${each(({ asset }) => asset.token)}::text[],
       ${each(({ block }) => block)}::bigint[], ${each(({ first }) => first)}::bigint[])
     on conflict (wallet_id, network, token) do update set block_number = least(taint_traces.block_number, excluded.block_number),
       first_block = least(taint_traces.first_block, excluded.first_block)`)
 }
 
-/** Returns the places of these changes that have an unfinished trace. */
+/** Returns the assets of these changes that have an unfinished trace. */
 export async function listTraced(tx: Tx, changes: readonly Change[]): Promise<WalletToken[]> {
   if (changes.length === 0) return []
   const each = <T>(read: (change: Change) => T): T[] => changes.map(read)
@@ -46,10 +46,10 @@ export async function listTraced(tx: Tx, changes: readonly Change[]): Promise<Wa
     sql`
     select organisation_id, environment, wallet_id, network, token, block_number as block from taint_traces
     where (wallet_id, network, token) in (
-      select * from unnest(${each(({ place }) => place.walletId)}::text[], ${each(({ place }) => place.network)}::text[],
-        ${each(({ place }) => place.token)}::text[]))`,
+      select * from unnest(${each(({ asset }) => asset.walletId)}::text[], ${each(({ asset }) => asset.network)}::text[],
+        ${each(({ asset }) => asset.token)}::text[]))`,
   )
-  return rows.map((row) => changeOf(row).place)
+  return rows.map((row) => changeOf(row).asset)
 }
 
 /** Condition: whether any trace is unfinished. */

@@ -15,20 +15,20 @@ import {
   type TaintedRow,
   updateFrozen,
   updateTaintedReceivers,
-  upsertPlace,
+  upsertTaintedAsset,
   type WalletToken,
 } from './taint-store.ts'
 import { insertTraces, listTraced, type Trace, takeTraces } from './taint-trace-store.ts'
 
-/** Movements of a place per page; each full page ends with a checkpoint. */
+/** Movements of a asset per page; each full page ends with a checkpoint. */
 const pageMax = 100
 /** Most pages that one transaction traces, so that bookings of the network never wait long for it. */
 const pagesMax = 500
 
 /**
- * Traces flagged money after changes at these places: freezes the rest of it there, and follows what was sent to other wallets of the
+ * Traces flagged money after changes at these assets: freezes the rest of it there, and follows what was sent to other wallets of the
  * organisation. Places without flagged or tainted money are skipped, unless `which` is `all`: if a flag ended, the money may have moved on.
- * The cost of a change depends on the movements after it and not on the length of the ledger. The frozen amount of a place never exceeds
+ * The cost of a change depends on the movements after it and not on the length of the ledger. The frozen amount of a asset never exceeds
  * its booked balance. Idempotent. The caller has locked the network's cursor row, so that one transaction at a time traces the money of a
  * network.
  */
@@ -37,9 +37,9 @@ export async function followTaint(
   changes: readonly Change[],
   which: 'all' | 'tainted' = 'tainted',
 ): Promise<void> {
-  const own = changes.filter(({ place }) => !place.walletId.startsWith('byw_'))
+  const own = changes.filter(({ asset }) => !asset.walletId.startsWith('byw_'))
   const waiting = new Map<string, Trace>()
-  for (const change of which === 'all' ? own : await listTaintedChanges(tx, own)) wait(waiting, change)
+  for (const change of which === 'all' ? own : await listTaintedChanges(tx, own)) addTrace(waiting, change)
   await traceSome(tx, waiting)
 }
 
@@ -49,7 +49,7 @@ export async function followTaint(
  */
 export async function continueTraces(tx: Tx, network: string): Promise<boolean> {
   const waiting = new Map<string, Trace>()
-  for (const trace of await takeTraces(tx, network, pagesMax)) wait(waiting, trace, trace.first)
+  for (const trace of await takeTraces(tx, network, pagesMax)) addTrace(waiting, trace, trace.first)
   if (waiting.size === 0) return false
   await traceSome(tx, waiting)
   return true
@@ -61,35 +61,35 @@ async function traceSome(tx: Tx, waiting: Map<string, Trace>): Promise<void> {
   for (let pages = 0; pages < pagesMax; pages++) {
     const next = takeLowest(waiting)
     if (next === undefined) break
-    const { place, first } = next
-    const key = keyOf(place)
+    const { asset, first } = next
+    const key = keyOf(asset)
     const { end, moved, isPart } = await followPage(tx, next)
     const block = lower(followed.get(key)?.block ?? first, first)
-    followed.set(key, { place, block, end })
-    for (const change of await updateTaintedReceivers(tx, place, moved)) wait(waiting, change)
-    if (isPart) wait(waiting, { place, block: end.block + 1n }, block)
+    followed.set(key, { asset, block, end })
+    for (const change of await updateTaintedReceivers(tx, asset, moved)) addTrace(waiting, change)
+    if (isPart) addTrace(waiting, { asset, block: end.block + 1n }, block)
   }
-  // Frozen amounts are known once all movements of a place were traced, and change from its first changed block on, whichever step came to it.
+  // Frozen amounts are known once all movements of a asset were traced, and change from its first changed block on, whichever step came to it.
   const left = new Map(waiting)
-  for (const place of await listTraced(tx, [...followed.values()])) {
-    const traced = followed.get(keyOf(place))
-    if (traced !== undefined) wait(left, { place, block: traced.end.block + 1n }, traced.block)
+  for (const asset of await listTraced(tx, [...followed.values()])) {
+    const traced = followed.get(keyOf(asset))
+    if (traced !== undefined) addTrace(left, { asset, block: traced.end.block + 1n }, traced.block)
   }
   for (const [key, traced] of followed) {
     const trace = left.get(key)
     if (trace === undefined) await freeze(tx, traced)
-    else wait(left, trace, lower(trace.first, traced.block))
+    else addTrace(left, trace, lower(trace.first, traced.block))
   }
   await insertTraces(tx, [...left.values()])
 }
 
-/** A place, the lowest block with a change there, and the state after all its movements. */
+/** A asset, the lowest block with a change there, and the state after all its movements. */
 interface Traced extends Change {
   readonly end: Checkpoint
 }
 
 interface Page {
-  /** The state of the place after the page. */
+  /** The state of the asset after the page. */
   readonly end: Checkpoint
   readonly moved: readonly MovedTaint[]
   /** Whether more movements follow; the page then ends with a checkpoint. */
@@ -97,20 +97,20 @@ interface Page {
 }
 
 /** Traces the movements of one page, which begins at the last checkpoint before the change. */
-async function followPage(tx: Tx, { place, block }: Change): Promise<Page> {
-  const known = await resetCheckpoints(tx, place, block)
-  const start = known ?? (await sumBefore(tx, place, block))
-  if (known === undefined) await insertCheckpoint(tx, place, start)
-  const { rows, isPart } = await wholeBlocks(tx, place, start.block)
+async function followPage(tx: Tx, { asset, block }: Change): Promise<Page> {
+  const known = await resetCheckpoints(tx, asset, block)
+  const start = known ?? (await sumBefore(tx, asset, block))
+  if (known === undefined) await insertCheckpoint(tx, asset, start)
+  const { rows, isPart } = await wholeBlocks(tx, asset, start.block)
   const { end, moved } = traceTaint(start, rows)
-  if (isPart) await insertCheckpoint(tx, place, end)
+  if (isPart) await insertCheckpoint(tx, asset, end)
   return { end, moved, isPart }
 }
 
 /** The next movements, in whole blocks. */
-async function wholeBlocks(tx: Tx, place: WalletToken, above: bigint) {
+async function wholeBlocks(tx: Tx, asset: WalletToken, above: bigint) {
   for (let most = pageMax; ; most *= 2) {
-    const rows = await listLedger(tx, place, above, most + 1)
+    const rows = await listLedger(tx, asset, above, most + 1)
     if (rows.length <= most) return { rows, isPart: false }
     const last = rows.at(-1)?.block
     const whole = rows.filter((row) => row.block !== last)
@@ -119,8 +119,8 @@ async function wholeBlocks(tx: Tx, place: WalletToken, above: bigint) {
 }
 
 /**
- * Traces tainted money through movements of a place, in chain order: clean money leaves first, and the excess is tainted. Returns the state
- * of the place afterwards, and the tainted amount of each outgoing movement.
+ * Traces tainted money through movements of a asset, in chain order: clean money leaves first, and the excess is tainted. Returns the state
+ * of the asset afterwards, and the tainted amount of each outgoing movement.
  */
 export function traceTaint(
   start: Checkpoint,
@@ -148,29 +148,29 @@ export function traceTaint(
  * Stores the frozen amounts of rows. Tainted money leaves oldest first, so the newest tainted rows are frozen. Rows below the change are
  * read only if their share has changed, and of them only those whose share has.
  */
-async function freeze(tx: Tx, { place, block, end: { rawTainted, rawLeft } }: Traced): Promise<void> {
-  let [rawRest, rawBelow] = [rawTainted, await findFrozen(tx, place)]
-  for await (const rows of taintedPages(tx, place, { below: null, from: block })) {
+async function freeze(tx: Tx, { asset, block, end: { rawTainted, rawLeft } }: Traced): Promise<void> {
+  let [rawRest, rawBelow] = [rawTainted, await findFrozen(tx, asset)]
+  for await (const rows of taintedPages(tx, asset, { below: null, from: block })) {
     const shared = distribute(rawRest, rows)
-    await updateFrozen(tx, place, shared.changed)
+    await updateFrozen(tx, asset, shared.changed)
     rawRest = shared.rawRest
     rawBelow = rows.reduce((rest, { rawFrozen }) => rest - rawFrozen, rawBelow)
   }
-  if (rawRest < rawBelow) await thawOldest(tx, place, { below: block, raw: rawBelow - rawRest })
-  else await freezeOlder(tx, place, { below: block, raw: rawRest - rawBelow })
-  await upsertPlace(tx, place, { rawFrozen: rawTainted, rawLeft })
+  if (rawRest < rawBelow) await thawOldest(tx, asset, { below: block, raw: rawBelow - rawRest })
+  else await freezeOlder(tx, asset, { below: block, raw: rawRest - rawBelow })
+  await upsertTaintedAsset(tx, asset, { rawFrozen: rawTainted, rawLeft })
 }
 
 /** Pages of tainted rows, newest first. */
 async function* taintedPages(
   tx: Tx,
-  place: WalletToken,
+  asset: WalletToken,
   range: Parameters<typeof listTaintedRows>[2],
 ): AsyncGenerator<TaintedRow[]> {
-  let rows = await listTaintedRows(tx, place, range, pageMax)
+  let rows = await listTaintedRows(tx, asset, range, pageMax)
   for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
     yield rows
-    rows = rows.length < pageMax ? [] : await listTaintedRows(tx, place, { ...range, below: last }, pageMax)
+    rows = rows.length < pageMax ? [] : await listTaintedRows(tx, asset, { ...range, below: last }, pageMax)
   }
 }
 
@@ -181,9 +181,9 @@ interface MovedBelow {
 }
 
 /** Takes this amount from the frozen amounts below a block, those of the oldest rows first. */
-async function thawOldest(tx: Tx, place: WalletToken, { below, raw }: MovedBelow): Promise<void> {
+async function thawOldest(tx: Tx, asset: WalletToken, { below, raw }: MovedBelow): Promise<void> {
   for (let rest = raw; rest > 0n; ) {
-    const rows = await listOldestFrozen(tx, place, below, pageMax)
+    const rows = await listOldestFrozen(tx, asset, below, pageMax)
     if (rows.length === 0) return
     const kept = new Map<string, bigint>()
     for (const { id, rawFrozen } of rows) {
@@ -192,23 +192,23 @@ async function thawOldest(tx: Tx, place: WalletToken, { below, raw }: MovedBelow
       rest -= thawed
       kept.set(id, rawFrozen - thawed)
     }
-    await updateFrozen(tx, place, kept)
+    await updateFrozen(tx, asset, kept)
   }
 }
 
 /** Freezes a further amount of the tainted rows below a block, newest first. It starts at the oldest frozen row, because all newer rows are frozen completely. */
-async function freezeOlder(tx: Tx, place: WalletToken, { below, raw }: MovedBelow): Promise<void> {
+async function freezeOlder(tx: Tx, asset: WalletToken, { below, raw }: MovedBelow): Promise<void> {
   if (raw === 0n) return
-  const [oldest] = await listOldestFrozen(tx, place, below, 1)
+  const [oldest] = await listOldestFrozen(tx, asset, below, 1)
   let rest = raw
   const take = async (rows: readonly TaintedRow[]): Promise<void> => {
     const frozenBefore = rows.reduce((sum, { rawFrozen }) => sum + rawFrozen, 0n)
     const shared = distribute(rest + frozenBefore, rows)
-    await updateFrozen(tx, place, shared.changed)
+    await updateFrozen(tx, asset, shared.changed)
     rest = shared.rawRest
   }
   if (oldest !== undefined) await take([oldest])
-  for await (const rows of taintedPages(tx, place, { below: oldest ?? below, from: null })) {
+  for await (const rows of taintedPages(tx, asset, { below: oldest ?? below, from: null })) {
     if (rest === 0n) return
     await take(rows)
   }
@@ -236,20 +236,20 @@ function keyOf({ tenant, walletId, network, token }: WalletToken): string {
 }
 
 /** Adds a change; of two changes of one wallet and token the lower blocks are kept. */
-function wait(waiting: Map<string, Trace>, { place, block }: Change, first = block): void {
-  const key = keyOf(place)
+function addTrace(waiting: Map<string, Trace>, { asset, block }: Change, first = block): void {
+  const key = keyOf(asset)
   const known = waiting.get(key)
-  waiting.set(key, { place, block: lower(known?.block ?? block, block), first: lower(known?.first ?? first, first) })
+  waiting.set(key, { asset, block: lower(known?.block ?? block, block), first: lower(known?.first ?? first, first) })
 }
 
 function lower(one: bigint, other: bigint): bigint {
   return one < other ? one : other
 }
 
-/** Takes the change in the lowest block: tainted money moves forward in time, so in this order each place is traced once. */
+/** Takes the change in the lowest block: tainted money moves forward in time, so in this order each asset is traced once. */
 function takeLowest(waiting: Map<string, Trace>): Trace | undefined {
   let lowest: Trace | undefined
   for (const change of waiting.values()) if (lowest === undefined || change.block < lowest.block) lowest = change
-  if (lowest !== undefined) waiting.delete(keyOf(lowest.place))
+  if (lowest !== undefined) waiting.delete(keyOf(lowest.asset))
   return lowest
 }

@@ -32,8 +32,8 @@ async function spendable(wallet: Wallet, rawBalance: bigint) {
   }
   const chains = { on: () => chain } as unknown as Chains
   const deposits = { amountsOnHold, bookedTo: async () => number, isBookedInTime: async () => true }
-  const place = { tenant: { organisationId: org.id, environment: 'test' }, network, walletId: wallet.id } as const
-  const funds = await createReadFunds({ db, chains, deposits })(network, [{ ...place, owner: wallet.address, coin }])
+  const asset = { tenant: { organisationId: org.id, environment: 'test' }, network, walletId: wallet.id } as const
+  const funds = await createReadFunds({ db, chains, deposits })(network, [{ ...asset, owner: wallet.address, coin }])
   const [{ available = -1n, frozen = -1n, unscreened = -1n } = {}] = funds.spendable
   return { available, kept: frozen + unscreened }
 }
@@ -128,7 +128,7 @@ test('what a release from before this amount traced is traced again: what left i
   expect(await spendable(wallet, 15n)).toEqual({ available: 5n, kept: 10n })
 })
 
-/** The amounts that left, as stored at places of these wallets and at their checkpoints. */
+/** The amounts that left, as stored at assets of these wallets and at their checkpoints. */
 async function storedAmounts(...wallets: readonly Wallet[]): Promise<readonly string[]> {
   const ids = wallets.map(({ id }) => id)
   const rows = await stage.db.many(
@@ -169,15 +169,15 @@ test('while the migration fills in what left, amounts on hold are read, and unbo
   // Amounts on hold are read with the table of 0207 too.
   const before = all.filter(({ name }) => name < '0201' || name.startsWith('0207_'))
   await migrate({ url, migrations: before })
-  const place = { walletId: 'mwt_1', network: 'base-sepolia', token: '0xa' } as const
+  const asset = { walletId: 'mwt_1', network: 'base-sepolia', token: '0xa' } as const
   await db.run(sql`
     insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status, token,
       token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, created_at, aml_status, frozen_raw_amount)
-    values ('wtx_1', 'org_1', 'test', ${place.walletId}, ${place.network}, 'base', '0x1', 0, 'in', 'transfer', 'confirmed', ${place.token}, 'USDC', 6, 10,
+    values ('wtx_1', 'org_1', 'test', ${asset.walletId}, ${asset.network}, 'base', '0x1', 0, 'in', 'transfer', 'confirmed', ${asset.token}, 'USDC', 6, 10,
       '0x1', '0x2', 5, '0xblock', now(), now(), 'flagged', 10)`)
   await db.run(sql`
     insert into tainted_places (organisation_id, environment, wallet_id, network, token, raw_frozen)
-    values ('org_1', 'test', ${place.walletId}, ${place.network}, ${place.token}, 10)`)
+    values ('org_1', 'test', ${asset.walletId}, ${asset.network}, ${asset.token}, 10)`)
   await db.run(sql`
     create function wait_for_test() returns trigger language plpgsql as 'begin perform pg_advisory_xact_lock(1); return new; end'`)
   await db.run(sql`create trigger a_wait before update on tainted_places for each row execute function wait_for_test()`)
@@ -185,7 +185,7 @@ test('while the migration fills in what left, amounts on hold are read, and unbo
     db.tx(async (tx) => {
       await tx.run(sql`set local lock_timeout = 1000`)
       const tenant = { organisationId: 'org_1', environment: 'test' } as const
-      const [amount] = await amountsOnHold(tx, [{ tenant, ...place, upTo: 5n, rawBalance: 30n }])
+      const [amount] = await amountsOnHold(tx, [{ tenant, ...asset, upTo: 5n, rawBalance: 30n }])
       return { frozen: amount?.frozen, unscreened: amount?.unscreened }
     })
   let running: Promise<string[]> | undefined

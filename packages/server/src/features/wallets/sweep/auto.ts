@@ -1,7 +1,7 @@
 import { type Network, requireNetwork } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
 import { inParallel } from '../../../platform/in-parallel.ts'
-import type { Recurring, RecurringByNetwork } from '../../../platform/job.ts'
+import type { RecurringTask, RecurringTaskByNetwork } from '../../../platform/recurring-task.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { gasLeft } from '../../plans/index.ts'
 import { type DueWallet, isAnySweepDue, listDue, markDue } from '../managed/auto-store.ts'
@@ -24,7 +24,7 @@ const retryMs = 60_000
 const budgetMs = 3_600_000
 
 /** Runs the automatic sweeps that are due. Idempotent: a child's token is moved by one authorization at a time. */
-export const autoSweep: RecurringByNetwork<Deps> = {
+export const autoSweep: RecurringTaskByNetwork<Deps> = {
   name: 'wallets.auto-sweep',
   everyMs: 5_000,
   networks: ({ chains }) => chains.configured,
@@ -91,7 +91,7 @@ export function affordableChildren({
 }
 
 /** Recurring work of sweeps. */
-export const walletSweeps: readonly (Recurring<Deps> | RecurringByNetwork<Deps>)[] = [
+export const walletSweeps: readonly (RecurringTask<Deps> | RecurringTaskByNetwork<Deps>)[] = [
   autoSweep,
   signSweeps,
   sweepOnTempo,

@@ -1,6 +1,6 @@
 import { requireNetwork } from '@purser/protocol'
 import type { Tx } from '../../../platform/db/db.ts'
-import type { Recurring } from '../../../platform/job.ts'
+import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
 import { changeGasLast } from '../../plans/index.ts'
 import {
@@ -103,7 +103,7 @@ function keysOfRelays(relays: readonly Relay[]) {
 }
 
 /** Signs transfers of sweeps with their children's keys. */
-export const signSweeps: Recurring<Deps> = signPlanned<Deps, UnsignedRow>({
+export const signSweeps: RecurringTask<Deps> = signPlanned<Deps, UnsignedRow>({
   name: 'wallets.sign-sweeps',
   everyMs: 300,
   purpose: sweepPurpose,

@@ -118,7 +118,7 @@ function reservationsOf(
 }
 
 function wantOf(tenant: Tenant, terms: SweepTerms, child: Pick<Funded, 'id' | 'address' | 'rawAmount'>): Want {
-  return { place: placeOf(tenant, terms, child), rawAmount: child.rawAmount, gasLimit: 0n, dataBytes: 0 }
+  return { asset: assetOf(tenant, terms, child), rawAmount: child.rawAmount, gasLimit: 0n, dataBytes: 0 }
 }
 
 function sweepOf(ctx: Ctx, { wallet, token, trigger }: SweepTerms, { isPartial }: Candidates): SweepRow {
@@ -259,8 +259,8 @@ async function fundedOf(
   children: readonly CandidateRow[],
 ) {
   if (children.length === 0) return []
-  const places = children.map(({ id, address }) => placeOf(ctx.tenant, { network, token }, { id, address }))
-  const { snapshot, spendable } = await ctx.readFunds(network, places)
+  const assets = children.map(({ id, address }) => assetOf(ctx.tenant, { network, token }, { id, address }))
+  const { snapshot, spendable } = await ctx.readFunds(network, assets)
   return children.flatMap(({ id, address }, index): Funded[] => {
     const { available = 0n, frozen = 0n, reserved = 0n } = spendable[index] ?? {}
     // On Tempo a transfer in progress may need to raise its fee, which the token pays.
@@ -271,8 +271,8 @@ async function fundedOf(
   })
 }
 
-/** The place of a sweep's token at one of its children. */
-function placeOf(
+/** The asset of a sweep's token at one of its children. */
+function assetOf(
   tenant: Tenant,
   { network, token }: Pick<SweepTerms, 'network' | 'token'>,
   { id: walletId, address: owner }: Pick<Funded, 'id' | 'address'>,

@@ -8,7 +8,7 @@ import {
 } from '@purser/protocol'
 import type { LaneCall, LaneHandler, LaneTransaction, Receipt } from '../../../chain/port.ts'
 import { inParallel } from '../../../platform/in-parallel.ts'
-import type { RecurringByNetwork } from '../../../platform/job.ts'
+import type { RecurringTaskByNetwork } from '../../../platform/recurring-task.ts'
 import { mayTake } from '../../../platform/share.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
 import { assignReservations } from '../../funds/index.ts'
@@ -42,7 +42,7 @@ const attodollarsPerUnit = 10n ** 12n
  * (0x76) from its lane, and the operator's account sponsors its fee. The transfer was stored before; here it gets its transaction and nonce
  * in one commit, once. Idempotent.
  */
-export const sweepOnTempo: RecurringByNetwork<Deps> = {
+export const sweepOnTempo: RecurringTaskByNetwork<Deps> = {
   name: 'wallets.sweep-on-tempo',
   everyMs: 500,
   networks: ({ chains }) => chains.configured.filter(({ nativeCoin }) => nativeCoin === null),

@@ -28,7 +28,7 @@ export function createRecord(deps: Deps): (sent: Sent) => Promise<void> {
   const store = batch({ itemsMax: batchItemsMax, batchesMax }, async (outcomes: readonly Sent[]) => {
     await keep(deps, outcomes)
     for (const [status, all] of Map.groupBy(outcomes, (sent) => sent.status))
-      deps.metrics.jobs.inc({ job: 'webhooks.deliver', outcome: outcomeOf(status) }, all.length)
+      deps.metrics.tasks.inc({ task: 'webhooks.deliver', outcome: outcomeOf(status) }, all.length)
     return reasonsOf(deps, outcomes)
   })
   return async (sent) => {

@@ -11,7 +11,7 @@ import type { Entry, Following, StreamPosition } from './store.ts'
 
 export interface Listening extends Following {
   readonly tenant: Tenant
-  /** The account or organisation whose place the stream takes. */
+  /** The account or organisation whose position the stream takes. */
   readonly owner: string
   readonly reader: Reader
   readonly secret: string
@@ -27,7 +27,7 @@ export class Listener extends OpenStream implements Following {
   readonly types: readonly string[] | undefined
   readonly secret: string
   readonly follows: boolean
-  place: StreamPosition
+  position: StreamPosition
   /** The round in which events were last read for it. */
   readIn = 0
 
@@ -37,7 +37,7 @@ export class Listener extends OpenStream implements Following {
     this.types = listening.types
     this.secret = listening.secret
     this.follows = listening.follows
-    this.place = listening.place
+    this.position = listening.position
   }
 
   /** Whether its reader accepts more. */
@@ -55,7 +55,7 @@ export async function frameOf(
   { tenant, secret }: Pick<Listening, 'tenant' | 'secret'>,
   entry: Entry,
 ): Promise<Buffer> {
-  const { eventId, type, place } = entry
+  const { eventId, type, position } = entry
   const text = bodyOf(entry)
   const body = Buffer.from(text)
   const timestamp = unixSeconds(deps.clock.now())
@@ -63,7 +63,7 @@ export async function frameOf(
   const signers = { secrets: [secret], signEd25519: () => ed25519, hmac }
   const signed = signWebhook({ id: eventId, timestamp, body }, signers)
   const headers = { ...deliveryHeaders, ...signed }
-  return Buffer.from(`id: ${place.id}\ndata: ${JSON.stringify({ eventId, type, headers, body: text })}\n\n`)
+  return Buffer.from(`id: ${position.id}\ndata: ${JSON.stringify({ eventId, type, headers, body: text })}\n\n`)
 }
 
 function hmac(key: Uint8Array, message: Uint8Array): Uint8Array {

@@ -42,8 +42,10 @@ function aStage(own: Partial<ListenersDeps> = {}) {
     tenant,
     owner,
     open(reader: ApiKeyId = 'key_1') {
-      const place = beginning
-      return openManually(listeners.respond({ tenant, owner, reader, secret, place, types: undefined, follows: true }))
+      const position = beginning
+      return openManually(
+        listeners.respond({ tenant, owner, reader, secret, position, types: undefined, follows: true }),
+      )
     },
     publish: (count: number, payload: object = { vaultId: 'vlt_1' }) =>
       deps.db.tx((tx) => insertEvents({ ...deps, tenant }, tx, 'vault.sealed', Array(count).fill(payload))),
@@ -88,7 +90,7 @@ test('a reader that does not read is sent nothing more until it does, so that no
 test('a reader that reads nothing keeps a few large events in memory and not a page of them, and misses none when it reads', async () => {
   const { listeners, tenant, owner, publish } = aStage()
   const lines = Array.from({ length: 5 }, (_, number) => {
-    const listening = { tenant, owner, reader: `key_${number}`, secret, place: beginning, types: undefined } as const
+    const listening = { tenant, owner, reader: `key_${number}`, secret, position: beginning, types: undefined } as const
     const response = listeners.respond({ ...listening, follows: true })
     const line = new UnreadLine(response.closed)
     response.open(line)
@@ -116,9 +118,9 @@ test('a page of large events ends with the one that reaches its bytes', async ()
   const { tenant, publish } = aStage()
   await publish(20, { summary: 'x'.repeat(10_000) })
   const { db } = toyDeps(database.db)
-  const page = async (place: StreamPosition, types: readonly string[] | undefined) => {
-    const [one] = await listPages(db, [{ tenant, place, types }], { entriesMax: 15, bytesMax: 65_536 })
-    return one ?? { entries: [], next: place, isFull: false }
+  const page = async (position: StreamPosition, types: readonly string[] | undefined) => {
+    const [one] = await listPages(db, [{ tenant, position, types }], { entriesMax: 15, bytesMax: 65_536 })
+    return one ?? { entries: [], next: position, isFull: false }
   }
   await expect.poll(async () => (await page(beginning, undefined)).entries.length, patience).toBe(7)
   for (const types of [undefined, ['vault.sealed']]) {
@@ -141,7 +143,7 @@ test('slow readers of one owner keep at most its share of the memory, and those 
   const openFor = (of: string, count: number) =>
     Array.from({ length: count }, (_, number) => {
       const listening = { tenant, owner: of, reader: `key_${of}_${number}`, secret, types: undefined } as const
-      return openManually(listeners.respond({ ...listening, place: beginning, follows: true }))
+      return openManually(listeners.respond({ ...listening, position: beginning, follows: true }))
     })
   const [slow, other] = [openFor(owner, 500), openFor(`${owner}_other`, 50)]
   for (const line of [...slow, ...other]) line.waiting = 100_000
@@ -158,7 +160,7 @@ test('many streams of one owner with a long past delay neither the events of ano
   const other = { organisationId: `org_${++organisation}`, environment: 'test' } as const
   const lines = Array.from({ length: 30 }, () => open())
   const live = listeners.respond({
-    ...{ tenant: other, owner: `${owner}_other`, reader: 'key_2', secret, place: beginning, types: undefined },
+    ...{ tenant: other, owner: `${owner}_other`, reader: 'key_2', secret, position: beginning, types: undefined },
     follows: true,
   })
   const line = openManually(live)
@@ -194,8 +196,8 @@ test('a listener of a rare type gets it from behind thousands of other events, o
   const [rare] = await deps.db.tx((tx) =>
     insertEvents({ ...deps, tenant }, tx, 'vault.persisted', [{ vaultId: 'vlt_1' }]),
   )
-  const pageAfter = async (place: StreamPosition, types?: readonly string[]) => {
-    const [page] = await listPages(deps.db, [{ tenant, place, types }], { entriesMax: 2_600, bytesMax: 2 ** 20 })
+  const pageAfter = async (position: StreamPosition, types?: readonly string[]) => {
+    const [page] = await listPages(deps.db, [{ tenant, position, types }], { entriesMax: 2_600, bytesMax: 2 ** 20 })
     if (page === undefined) throw new Error('no page')
     return page
   }
@@ -216,8 +218,8 @@ test('a listener of all types reads no more because another listener of the same
   await many.publish(2_500)
   const { db, rows } = readsCounted(database.db, '^events')
   const following = [
-    { tenant: many.tenant, place: beginning, types: undefined },
-    { tenant: none.tenant, place: beginning, types: ['vault.persisted'] },
+    { tenant: many.tenant, position: beginning, types: undefined },
+    { tenant: none.tenant, position: beginning, types: ['vault.persisted'] },
   ]
   const read = () =>
     db.tx((tx) => listPages(tx, following, { entriesMax: 100, bytesMax: 65_536 }), { readsInOrder: true })

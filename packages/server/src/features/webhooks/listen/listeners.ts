@@ -75,12 +75,12 @@ export class Listeners {
     if (ofKey.length >= streamsOfKeyMax) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds })
   }
 
-  /** Returns a response that sends the events after the place, and then new ones. */
+  /** Returns a response that sends the events after the position, and then new ones. */
   respond(listening: Listening): EventStreamResponse {
     return this.#open.respond({
       create: (line) => new Listener(listening, line),
       opened: ({ line }) => {
-        line.write(openingOf(listening.place.id))
+        line.write(openingOf(listening.position.id))
         this.wake()
       },
     })
@@ -130,14 +130,14 @@ export class Listeners {
         if (!line.isOpen) return
         if (!listener.isReady) return this.#readOnceDrained(line)
         line.write(await frameOf(this.#deps, listener, entry))
-        listener.place = entry.place
+        listener.position = entry.position
         if (++this.#signed % entriesPerTurn === 0) await turn()
       }
     } catch (error) {
       this.#deps.log.error({ err: error }, 'an event could not be signed for a listener')
       return line.cut()
     }
-    listener.place = page.next
+    listener.position = page.next
     if (page.isFull) this.#readOnceDrained(line)
     else if (!listener.follows) line.end()
   }

@@ -21,8 +21,8 @@ export async function listen(
   const { tenant, listeners, db } = ctx
   const owner = shareOwnerOf(ctx)
   const reader = requireReader(ctx)
-  const place = await placeOf(ctx, query, lastEventId)
-  const following = { tenant, place, types: query.events }
+  const position = await placeOf(ctx, query, lastEventId)
+  const following = { tenant, position, types: query.events }
   const follows = query.follow !== 'false'
   if (!follows) {
     const [page] = await listPages(db, [following], { entriesMax: 1, bytesMax: 1 })
@@ -42,9 +42,9 @@ async function placeOf(ctx: Ctx, { from }: ListenQuery, lastEventId: string | un
     return (await findStart(ctx.db, ctx.tenant, since)) ?? beginning
   }
   if (lastEventId === beginning.id) return beginning
-  const place = isEntryId(lastEventId) ? await findPosition(ctx.db, ctx.tenant, lastEventId) : undefined
-  if (place === undefined) throw fail('event-not-found')
-  return place
+  const position = isEntryId(lastEventId) ? await findPosition(ctx.db, ctx.tenant, lastEventId) : undefined
+  if (position === undefined) throw fail('event-not-found')
+  return position
 }
 
 /** Whether the text is the id of an event or of a resent event. Other texts do not reach the database. */

@@ -31,8 +31,8 @@ test('a stream from an instant reads the events of a minute before it, and not a
   const places: unknown[] = []
   for (const n of [-1, 100, 10_000, 19_990, 20_100]) {
     const before = rows()
-    const place = await findStart(counted, tenant, new Date(start + n * 10_000 + 5_000))
-    places.push(place?.writtenBy)
+    const position = await findStart(counted, tenant, new Date(start + n * 10_000 + 5_000))
+    places.push(position?.writtenBy)
     reads.push(Number(rows() - before))
   }
   expect(places).toEqual([undefined, '3', '102', '201', '202'])

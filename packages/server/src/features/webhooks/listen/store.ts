@@ -69,7 +69,7 @@ export function findPosition(db: Queryable, tenant: Tenant, entryId: string): Pr
 /** A listener's filter and position. */
 export interface Following {
   readonly tenant: Tenant
-  readonly place: StreamPosition
+  readonly position: StreamPosition
   /** Undefined for all types. */
   readonly types: readonly string[] | undefined
 }
@@ -94,7 +94,7 @@ const lookedAtMax = 1_000
 
 /** An entry to send. */
 export interface Entry {
-  readonly place: StreamPosition
+  readonly position: StreamPosition
   readonly eventId: EventId
   readonly type: string
   /** JSON as the database stores it: the same bytes that webhooks get. */
@@ -147,17 +147,17 @@ function newsOf(
       coalesce(entry.looked_at = ${lookedAt}, false) as is_limit,
       case when entry.bytes_before < ${bytesMax} then entry.payload end as payload
     from unnest(${following.map(({ tenant }) => tenant.organisationId)}::text[], ${following.map(({ tenant }) => tenant.environment)}::text[],
-      ${following.map(({ place }) => place.writtenBy)}::text[]::xid8[], ${following.map(({ place }) => place.id)}::text[],
+      ${following.map(({ position }) => position.writtenBy)}::text[]::xid8[], ${following.map(({ position }) => position.id)}::text[],
       ${following.map(({ types }) => types?.join() ?? null)}::text[])
       with ordinality as f (organisation_id, environment, written_by, id, types, position)
     cross join horizon
     left join lateral (
-      select sized.*, coalesce(sum(octet_length(payload)) over (place rows between unbounded preceding and 1 preceding), 0) as bytes_before
+      select sized.*, coalesce(sum(octet_length(payload)) over (position rows between unbounded preceding and 1 preceding), 0) as bytes_before
       from (
         select written_by, id, event_id, type, looked_at, case when is_received and received <= ${entriesMax} then payload::text end as payload
         from (
-          select looked.*, row_number() over place as looked_at, f.types is null or type = any(string_to_array(f.types, ',')) as is_received,
-            count(*) filter (where f.types is null or type = any(string_to_array(f.types, ','))) over place as received
+          select looked.*, row_number() over position as looked_at, f.types is null or type = any(string_to_array(f.types, ',')) as is_received,
+            count(*) filter (where f.types is null or type = any(string_to_array(f.types, ','))) over position as received
           from (
             (select e.written_by, e.id, e.id as event_id, e.type, e.payload from events e
               where e.organisation_id = f.organisation_id and e.environment = f.environment
@@ -170,10 +170,10 @@ function newsOf(
               order by r.written_by, r.id limit ${lookedAt})
             order by written_by, id limit ${lookedAt}
           ) as looked
-          window place as (order by written_by, id)
+          window position as (order by written_by, id)
         ) as received
       ) as sized
-      window place as (order by written_by, id)
+      window position as (order by written_by, id)
     ) as entry on (entry.payload is not null and entry.bytes_before < ${bytesMax}) or entry.looked_at = ${lookedAt}
     order by f.position, entry.written_by, entry.id`
 }
@@ -182,11 +182,11 @@ function pageFrom(rows: readonly z.output<typeof News>[], { entriesMax, bytesMax
   const entries = rows.flatMap(({ writtenBy, id, eventId, type, payload }) =>
     writtenBy === null || id === null || eventId === null || type === null || payload === null
       ? []
-      : [{ place: { writtenBy, id }, eventId, type, payload }],
+      : [{ position: { writtenBy, id }, eventId, type, payload }],
   )
   const horizon = rows[0]?.horizon ?? beginning.writtenBy
   const bytes = entries.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0)
-  const last = entries.length === entriesMax || bytes >= bytesMax ? entries.at(-1)?.place : lastLookedAt(rows)
+  const last = entries.length === entriesMax || bytes >= bytesMax ? entries.at(-1)?.position : lastLookedAt(rows)
   return { entries, isFull: last !== undefined, next: last ?? { writtenBy: horizon, id: '' } }
 }
 

@@ -3,7 +3,7 @@ import { appendAudit } from '../../../platform/audit.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import type { OrganisationId } from '../../../platform/ids.ts'
-import { type Recurring, retryDelayMs } from '../../../platform/job.ts'
+import { type RecurringTask, retryDelayMs } from '../../../platform/recurring-task.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { fail } from '../withdraw/errors.ts'
@@ -102,7 +102,7 @@ const takenMs = 120_000
  * Has partners delete the accounts of deleted bank accounts; one with a payout in progress waits. Idempotent: an account that the partner
  * does not know is deleted.
  */
-export const removePayoutAccounts: Recurring<Deps> = {
+export const removePayoutAccounts: RecurringTask<Deps> = {
   name: 'withdrawals.remove-payout-accounts',
   everyMs: 5_000,
   isDue: ({ clock }) => isAnyToRemove(clock.now()),

@@ -2,7 +2,7 @@ import type { PartnerMessages } from '../../../partners/offramp/port.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import type { PageRequest, PublicPage } from '../../../platform/http/server.ts'
-import type { Recurring } from '../../../platform/job.ts'
+import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import type { Deps } from '../ports.ts'
 import { deleteHintsBefore, upsertHint } from './store.ts'
 
@@ -47,7 +47,7 @@ async function receive(
 const keptMs = 7 * 86_400_000
 
 /** Deletes hints after a week: payouts are polled without them too. Idempotent. */
-export const deleteExpiredPayoutHints: Recurring<Deps> = {
+export const deleteExpiredPayoutHints: RecurringTask<Deps> = {
   name: 'withdrawals.sweep-payout-hints',
   everyMs: 3_600_000,
   run: async ({ db, clock }) => {

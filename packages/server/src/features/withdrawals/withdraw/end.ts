@@ -2,7 +2,7 @@ import { formatAmount } from '@purser/protocol'
 import type { PayoutFailure } from '../../../partners/offramp/port.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
-import type { Recurring } from '../../../platform/job.ts'
+import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import { type ApprovalRow, applyDecisions, markApplied } from '../../approvals/index.ts'
 import { dropReservations } from '../../funds/index.ts'
 import { releaseGas, releasePolicy } from '../../wallets/index.ts'
@@ -53,13 +53,13 @@ export async function complete(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<vo
 }
 
 /** Marks that the partner has converted the tokens and pays out the money. */
-export async function converted(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<void> {
+export async function recordConversion(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<void> {
   await markConverted(tx, ctx.tenant, row.id)
   await publishUpdated(ctx, tx, { ...row, status: 'conversion_complete' })
 }
 
 /** Marks that the tokens of a failed withdrawal are back in the wallet. */
-export async function refunded(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<void> {
+export async function recordRefund(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<void> {
   await markRefunded(tx, ctx.tenant, row.id)
   await publishUpdated(ctx, tx, { ...row, refund: 'done' })
 }
@@ -74,7 +74,7 @@ async function publishUpdated(
 }
 
 /** Lets withdrawals begin that were approved, and fails those that were not: nothing of them has reached the partner. */
-export const applyWithdrawalDecisions: Recurring<Deps> = applyDecisions<Deps>({
+export const applyWithdrawalDecisions: RecurringTask<Deps> = applyDecisions<Deps>({
   name: 'withdrawals.apply-approvals',
   kinds: ['withdrawal'],
   begin: (ctx, approval) => apply(ctx, approval, undefined),

@@ -1,12 +1,12 @@
 import type { OffRamp, Payout, PayoutFailure, PayoutState } from '../../../partners/offramp/port.ts'
 import { instantOf } from '../../../platform/clock.ts'
-import type { Recurring } from '../../../platform/job.ts'
+import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { findTransfer } from '../../transfers/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { begin, partnerOf, requestedPayout, startOf } from './begin.ts'
 import { type DueRow, isAnyDue, listDue, takeDue } from './due-store.ts'
-import { complete, converted, end, refunded } from './end.ts'
+import { complete, end, recordConversion, recordRefund } from './end.ts'
 import {
   deleteHint,
   findWithdrawal,
@@ -60,9 +60,9 @@ function applyStatus(ctx: Ctx, withdrawalId: WithdrawalId, payout: Payout): Prom
     const progress = progressOf(row.status, payout.state)
     if (progress === 'stale') return
     await setPartnerStatus(tx, ctx.tenant, row.id, payout)
-    if (isOwed(row) && payout.failure?.refund === 'done') await refunded(ctx, tx, row)
+    if (isOwed(row) && payout.failure?.refund === 'done') await recordRefund(ctx, tx, row)
     if (progress === 'same') return
-    if (payout.state === 'conversion_complete') await converted(ctx, tx, row)
+    if (payout.state === 'conversion_complete') await recordConversion(ctx, tx, row)
     if (payout.state === 'completed') await complete(ctx, tx, row)
     if (payout.state !== 'failed') return
     const reason = progress === 'returned' ? 'payout-returned' : 'payout-failed'
@@ -84,18 +84,18 @@ const retryMs = 30_000
  * withdrawals, and there no organisation those of another; no later run waits for it. Idempotent: each step is taken under the withdrawal's row
  * lock, from its rows.
  */
-export const followWithdrawals: Recurring<Deps> = {
+export const followWithdrawals: RecurringTask<Deps> = {
   name: 'withdrawals.follow',
   everyMs: 1_000,
   isDue: ({ clock }) => isAnyDue(clock.now()),
-  async run(ctx, beside) {
+  async run(ctx, detach) {
     const { limits, cursors } = ctx.followedWithdrawals
     const due = await ctx.db.tx((tx) => listDue(tx, ctx.clock.now(), cursors), { readsInOrder: true })
     const polls = [...Map.groupBy(due, ({ source }) => source)].map(([source, rows]) =>
-      limits(source, rows, (row) => followOne(ctx, row), beside?.stopping),
+      limits(source, rows, (row) => followOne(ctx, row), detach?.stopping),
     )
-    if (beside === undefined) await Promise.all(polls)
-    else for (const one of polls) beside(one)
+    if (detach === undefined) await Promise.all(polls)
+    else for (const one of polls) detach(one)
   },
 }
 

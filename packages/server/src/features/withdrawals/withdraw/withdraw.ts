@@ -91,8 +91,8 @@ async function reserveFunds(
   plan: TransferPlan,
 ): Promise<void> {
   const { source, network, coin, snapshot } = plan
-  const place = { tenant: ctx.tenant, network, walletId: source.id, owner: source.address, coin }
-  const want = { place, rawAmount, gasLimit: 0n, dataBytes: 0 }
+  const asset = { tenant: ctx.tenant, network, walletId: source.id, owner: source.address, coin }
+  const want = { asset, rawAmount, gasLimit: 0n, dataBytes: 0 }
   const [isCovered] = await lockCovered(ctx, tx, [{ snapshot, wants: [want] }])
   if (isCovered !== true) throw contendedBy(plan)
   const subject = { reason: 'withdrawal', subjectId, part: 0, transactionId: null, authorizationNonce: null } as const

@@ -9,7 +9,7 @@ import {
 } from '@purser/protocol'
 import type { Log, LookUp, Receipt, ShownReceipt, TempoRefusal } from '../../../../chain/port.ts'
 import { instantOf } from '../../../../platform/clock.ts'
-import type { RecurringByNetwork } from '../../../../platform/job.ts'
+import type { RecurringTaskByNetwork } from '../../../../platform/recurring-task.ts'
 import { changeGasLast, costOfReceipt } from '../../../plans/index.ts'
 import type { Ctx, Deps } from '../../ports.ts'
 import { chargeGas, recordFailed, recordSettled, recordUncounted } from '../../settlement-outcome.ts'
@@ -169,7 +169,7 @@ function failedFor({ id, failureReason }: SentRow, reason: string) {
  * Follows the transactions of payers on Tempo. Running it twice is harmless: a chain accepts the same bytes once, and a row
  * leaves `settling` once.
  */
-export const followTransactions: RecurringByNetwork<Deps> = {
+export const followTransactions: RecurringTaskByNetwork<Deps> = {
   name: 'payments.follow-tempo',
   everyMs: 500,
   networks: ({ chains }) => chains.configured.filter(isTempo),

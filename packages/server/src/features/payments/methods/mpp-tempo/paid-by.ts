@@ -87,7 +87,7 @@ export interface BoundTransfer {
   readonly from: Address
   readonly amount: bigint
   /** Place of its log in the receipt. */
-  readonly place: number
+  readonly position: number
 }
 
 /**
@@ -120,11 +120,11 @@ function transfersIn(
   { network, owed }: TempoPurchase,
   { transactionHash, logs }: Pick<Receipt, 'transactionHash' | 'logs'>,
 ) {
-  return logs.flatMap((log, place) => {
+  return logs.flatMap((log, position) => {
     const made = sameAddress(log.address, owed.token) ? decodeTransferWithMemoLog(log) : undefined
     if (made === undefined || (owed.payer !== undefined && !sameAddress(made.from, owed.payer))) return []
-    const claim = transferClaim(network, transactionHash, place)
-    return [{ ...made, place, claim, refusal: whyNotTransfer(made, owed) }]
+    const claim = transferClaim(network, transactionHash, position)
+    return [{ ...made, position, claim, refusal: whyNotTransfer(made, owed) }]
   })
 }
 

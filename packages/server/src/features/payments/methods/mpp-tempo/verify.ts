@@ -225,11 +225,11 @@ function pushedPayment(
   ctx: Ctx,
   purchase: TempoPurchase,
   { transactionHash: hash }: Receipt,
-  { from, amount, place }: BoundTransfer,
+  { from, amount, position }: BoundTransfer,
 ): NewPayment {
   return {
     ...tempoFields(ctx, purchase, { hash, payer: from }),
-    claimKey: transferClaim(purchase.network, hash, place),
+    claimKey: transferClaim(purchase.network, hash, position),
     rawAmount: amount,
     settlement: null,
     validBefore: null,

@@ -29,7 +29,7 @@ async function found(nodes: number): Promise<readonly string[]> {
     { signer: plain, token, raw: 1n },
     { signer: poor, token, raw: 2n },
   ]
-  return [...(await stage.among(nodes - 1).signersToSendAlone(needs))].toSorted()
+  return [...(await stage.among(nodes - 1).signersToSendSingly(needs))].toSorted()
 }
 
 const lowered = (...accounts: readonly Address[]) => accounts.map((account) => account.toLowerCase()).toSorted()

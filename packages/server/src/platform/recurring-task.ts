@@ -9,17 +9,17 @@ export interface Retry {
 }
 
 /** Registers work that outlives its run: the next run starts without waiting for it. The work must not reject. */
-export interface Beside {
+export interface Detach {
   (work: Promise<void>): void
   /** Aborted when the process stops: it waits for work in progress, and begins no further piece. */
   readonly stopping?: AbortSignal
 }
 
 /**
- * Recurring work. The deployment runs one of each at a time, whatever the number of processes; two run concurrently only if a process was
+ * A recurring task. The deployment runs one of each at a time, whatever the number of processes; two run concurrently only if a process was
  * paused during a run and another took over.
  */
-export interface Recurring<D extends Deps = Deps> {
+export interface RecurringTask<D extends Deps = Deps> {
   readonly name: string
   readonly everyMs: number
   /**
@@ -27,27 +27,27 @@ export interface Recurring<D extends Deps = Deps> {
    * `work/due-work.ts`).
    */
   readonly isDue?: (deps: D) => Sql
-  /** Must be safe to run twice concurrently; the docstring of each says why. Without `beside` it waits for all of its work. */
-  readonly run: (ctx: D & Background, beside?: Beside) => Promise<void>
+  /** Must be safe to run twice concurrently; the docstring of each says why. Without `detach` it waits for all of its work. */
+  readonly run: (ctx: D & Background, detach?: Detach) => Promise<void>
 }
 
-/** Recurring work that each network has for itself. No network waits for another one's work, such as for a node that does not respond. */
-export interface RecurringByNetwork<D extends Deps = Deps> {
+/** A recurring task that each network has for itself. No network waits for another one's work, such as for a node that does not respond. */
+export interface RecurringTaskByNetwork<D extends Deps = Deps> {
   readonly name: string
   readonly everyMs: number
   readonly networks: (deps: D) => readonly Network[]
-  /** A condition under which any of these networks has work; see `Recurring`. */
+  /** A condition under which any of these networks has work; see `RecurringTask`. */
   readonly isDue: (networks: readonly string[], deps: D) => Sql
-  /** Must be safe to run twice concurrently, as `Recurring`. It does not run for a network in which the run before continues. */
+  /** Must be safe to run twice concurrently, as `RecurringTask`. It does not run for a network in which the run before continues. */
   readonly runOn: (ctx: D & Background, network: Network) => Promise<void>
 }
 
-/** Recurring work with the dependencies of its feature. */
-export interface Loop {
+/** A recurring task with the dependencies of its feature. */
+export interface BoundTask {
   readonly name: string
   readonly everyMs: number
   readonly isDue?: () => Sql
-  readonly run: (beside?: Beside) => Promise<void>
+  readonly run: (detach?: Detach) => Promise<void>
 }
 
 /** Exponential back-off: the first delay, doubled each time, never over the maximum. */

@@ -1,5 +1,5 @@
 import type { Db } from '../../platform/db/db.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringTask } from '../../platform/recurring-task.ts'
 import {
   deleteOldAttempts,
   deleteOldDeliveries,
@@ -11,12 +11,12 @@ import { oldestRow } from './history.ts'
 import type { Deps } from './ports.ts'
 
 /** Deletes rows after the days that they are kept. Running it again is harmless. */
-function expiry(name: string, deleteOld: (db: Db, oldest: Date) => Promise<void>): Recurring<Deps> {
+function expiry(name: string, deleteOld: (db: Db, oldest: Date) => Promise<void>): RecurringTask<Deps> {
   return { name: `webhooks.sweep-${name}`, everyMs: 600_000, run: (ctx) => deleteOld(ctx.db, oldestRow(ctx)) }
 }
 
 /** Each runs by itself, so that none stops the others when it fails. */
-export const expiries: readonly Recurring<Deps>[] = [
+export const expiries: readonly RecurringTask<Deps>[] = [
   expiry('events', deleteOldEvents),
   expiry('attempts', deleteOldAttempts),
   expiry('deliveries', deleteOldDeliveries),

@@ -1,6 +1,6 @@
 import { formatAmount } from '@purser/protocol'
 import type { Tx } from '../../../platform/db/db.ts'
-import type { Recurring } from '../../../platform/job.ts'
+import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { listTransferEnds, type TransferOutcome } from '../../transfers/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
@@ -13,7 +13,7 @@ const perRunMax = 200
  * Ends refunds whose transfers have ended. The transfer of a young refund is read each second, that of an old one each minute. Running it again is
  * harmless: a refund ends once, under its payment's lock.
  */
-export const followRefunds: Recurring<Deps> = {
+export const followRefunds: RecurringTask<Deps> = {
   name: 'payments.follow-refunds',
   everyMs: 1_000,
   isDue: ({ clock }) => isAnyDue(clock.now()),

@@ -1,5 +1,5 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { Recurring, RecurringByNetwork } from '../../platform/job.ts'
+import type { RecurringTask, RecurringTaskByNetwork } from '../../platform/recurring-task.ts'
 import { applyTransferDecisions } from './begin-waiting.ts'
 import { finalizeTransfers, publishOutcomes } from './ending.ts'
 import { followPartners } from './follow.ts'
@@ -18,7 +18,7 @@ const unreportedMs = 120_000
  * Publishes the end of transfers whose caller never got a response, because the process died. Runs later after the end than any request
  * waits. Idempotent: each is published once, under its row's lock.
  */
-const publishUnreported: Recurring<Deps> = {
+const publishUnreported: RecurringTask<Deps> = {
   name: 'transfers.publish-unreported',
   everyMs: 30_000,
   async run(ctx) {
@@ -32,7 +32,7 @@ const publishUnreported: Recurring<Deps> = {
   },
 }
 
-export const transferRecurring: readonly (Recurring<Deps> | RecurringByNetwork<Deps>)[] = [
+export const transferRecurring: readonly (RecurringTask<Deps> | RecurringTaskByNetwork<Deps>)[] = [
   applyTransferDecisions,
   applyPaymentDecisions,
   endUnusedPayments,

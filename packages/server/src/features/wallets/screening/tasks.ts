@@ -1,5 +1,5 @@
 import type { NetworkName } from '@purser/protocol'
-import type { Recurring } from '../../../platform/job.ts'
+import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import { lockNetwork } from '../deposits/cursor-store.ts'
 import type { Deps } from '../ports.ts'
 import { isAnyDepositDue, listDueDeposits } from './deposit-store.ts'
@@ -15,7 +15,7 @@ import { isAnyTrace, listTracedNetworks } from './taint-trace-store.ts'
 const batchesMax = 50
 
 /** Makes addresses that a new list concerns due. Idempotent: the comparison is stored together with its result. */
-const followSanctions: Recurring<Deps> = {
+const followSanctions: RecurringTask<Deps> = {
   name: 'wallets.follow-sanctions',
   everyMs: 5_000,
   run: followList,
@@ -25,7 +25,7 @@ const followSanctions: Recurring<Deps> = {
  * Screens the wallets that are due, new ones immediately. The due time is in the row, so another process continues if one dies, and
  * screening a wallet twice is harmless.
  */
-const screenDueWallets: Recurring<Deps> = {
+const screenDueWallets: RecurringTask<Deps> = {
   name: 'wallets.screen-due',
   everyMs: 500,
   isDue: ({ clock }) => isAnyWalletDue(clock.now()),
@@ -42,7 +42,7 @@ const screenDueWallets: Recurring<Deps> = {
  * Refreshes the sanctions list once a day over all processes, and warns while live deposits are on hold. The time of the last attempt is in
  * the database.
  */
-const refreshSanctions: Recurring<Deps> = {
+const refreshSanctions: RecurringTask<Deps> = {
   name: 'wallets.refresh-sanctions',
   everyMs: 300_000,
   async run(ctx) {
@@ -52,7 +52,7 @@ const refreshSanctions: Recurring<Deps> = {
 }
 
 /** Screens the senders of deposits that are due: a new deposit within seconds of its booking. */
-const screenDueDeposits: Recurring<Deps> = {
+const screenDueDeposits: RecurringTask<Deps> = {
   name: 'wallets.screen-due-deposits',
   everyMs: 2_000,
   isDue: ({ clock }) => isAnyDepositDue(clock.now()),
@@ -69,7 +69,7 @@ const screenDueDeposits: Recurring<Deps> = {
  * Continues traces of flagged money that were too long for one transaction. A step takes what is left in the transaction that traces it, so a process that
  * dies loses no step, and two at once run one after the other under the lock of the network.
  */
-const continueTracing: Recurring<Deps> = {
+const continueTracing: RecurringTask<Deps> = {
   name: 'wallets.continue-traces',
   everyMs: 500,
   isDue: isAnyTrace,
@@ -95,7 +95,7 @@ function traceOn({ db }: Pick<Deps, 'db'>, network: NetworkName): Promise<boolea
   })
 }
 
-export const screeningRecurring: readonly Recurring<Deps>[] = [
+export const screeningRecurring: readonly RecurringTask<Deps>[] = [
   refreshSanctions,
   followSanctions,
   screenDueWallets,
