@@ -88,7 +88,7 @@ export const accountOperations: readonly Operation<Deps>[] = [
 ]
 
 /** Returns the account of the person who calls, or the one that created the calling key. */
-async function getAccount(ctx: Ctx): Promise<Account> {
+async function getAccount(ctx: Pick<Ctx, 'actor' | 'db' | 'tenant'>): Promise<Account> {
   const account = await callersAccount(ctx, ctx.db)
   const [organisations, invitations] = [
     await listOrganisationsOf(ctx.db, account.id),

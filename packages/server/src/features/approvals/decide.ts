@@ -114,7 +114,12 @@ function refuseClosed({ clock }: Pick<Ctx, 'clock'>, row: ApprovalRow): void {
   if (closed !== undefined) throw closed
 }
 
-async function decideAs(ctx: Ctx, tx: Tx, row: ApprovalRow, decision: Decision): Promise<void> {
+async function decideAs(
+  ctx: Pick<Ctx, 'audit' | 'idempotency' | 'publish'>,
+  tx: Tx,
+  row: ApprovalRow,
+  decision: Decision,
+): Promise<void> {
   await storeDecision(ctx, tx, row, decision)
   await ctx.idempotency?.commit(tx, row.id)
 }

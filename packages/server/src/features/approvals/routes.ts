@@ -12,7 +12,7 @@ const { 'approval-needs-person': needsPerson } = fail.table
 const open = { 'approval-not-found': notFound, 'approval-not-waiting': notWaiting }
 
 /** The present state, for a repeated request whose first response was never stored. */
-function approvalState(ctx: Ctx, approvalId: string) {
+function approvalState(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, approvalId: string) {
   return getApproval(ctx, id('apr').parse(approvalId))
 }
 

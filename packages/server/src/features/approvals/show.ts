@@ -7,7 +7,10 @@ import type { Ctx } from './ports.ts'
 import { type Approval, type ApprovalListQuery, type ApprovalState, fail } from './schema.ts'
 import { type ApprovalId, findApproval, listApprovals, listStates, type NamedApproval } from './store.ts'
 
-export async function getApproval(ctx: Ctx, approvalId: ApprovalId): Promise<Approval> {
+export async function getApproval(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  approvalId: ApprovalId,
+): Promise<Approval> {
   const row = await findApproval(ctx.db, ctx.tenant, approvalId)
   if (row === undefined) throw fail('approval-not-found')
   const [one] = await shown(ctx, [row])
@@ -15,7 +18,10 @@ export async function getApproval(ctx: Ctx, approvalId: ApprovalId): Promise<App
   return one
 }
 
-export async function pageOfApprovals(ctx: Ctx, query: ApprovalListQuery): Promise<Page<Approval>> {
+export async function pageOfApprovals(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  query: ApprovalListQuery,
+): Promise<Page<Approval>> {
   const { limit, cursor, status, walletId } = query
   const rows = await listApprovals(ctx.db, ctx.tenant, { limit, after: openCursor(cursor), status, walletId })
   const page = pageOf(rows, limit, (row) => row.id)
@@ -32,7 +38,7 @@ export async function approvalStates(
   return new Map((await listStates(ctx.db, ctx.tenant, approvalIds)).map((row) => [row.id, row]))
 }
 
-async function shown(ctx: Ctx, rows: readonly NamedApproval[]): Promise<Approval[]> {
+async function shown(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, rows: readonly NamedApproval[]): Promise<Approval[]> {
   const waiting = rows.filter(({ status }) => status === 'waiting')
   const standings = await policyStandings(ctx, waiting)
   const byId = new Map(waiting.map(({ id }, index) => [id, standings[index]]))

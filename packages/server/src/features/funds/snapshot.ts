@@ -62,7 +62,7 @@ export type ReadFunds = (network: Network, assets: readonly WalletAsset[]) => Pr
  * Creates the reader of one process. Concurrent callers share one read, which begins after all of them called, so that statements and node
  * calls are not made per caller.
  */
-export function createReadFunds(deps: Deps): ReadFunds {
+export function createReadFunds(deps: Pick<Deps, 'chains' | 'db' | 'deposits'>): ReadFunds {
   const readers = new Map<string, ReturnType<typeof createReader>>()
   return async (network, assets) => {
     const read = readers.get(network.name) ?? createReader(deps, network)
@@ -72,7 +72,10 @@ export function createReadFunds(deps: Deps): ReadFunds {
   }
 }
 
-function createReader(deps: Deps, network: Network): (assets: readonly WalletAsset[]) => Promise<BatchedRead> {
+function createReader(
+  deps: Pick<Deps, 'chains' | 'db' | 'deposits'>,
+  network: Network,
+): (assets: readonly WalletAsset[]) => Promise<BatchedRead> {
   return batch<readonly WalletAsset[], BatchedRead>({ itemsMax: 128, batchesMax: 1 }, async (batches) => {
     const assets = new Map(batches.flat().map((asset) => [nameOf(asset), asset]))
     const snapshot = await readOnce(deps, network, [...assets.values()])
@@ -94,7 +97,11 @@ function nameOf({ tenant: { organisationId, environment }, walletId, owner, coin
   return [organisationId, environment, walletId, owner, coin.symbol, except].join(' ')
 }
 
-async function readOnce(deps: Deps, network: Network, assets: readonly WalletAsset[]): Promise<Snapshot> {
+async function readOnce(
+  deps: Pick<Deps, 'chains' | 'db' | 'deposits'>,
+  network: Network,
+  assets: readonly WalletAsset[],
+): Promise<Snapshot> {
   // Two independent node requests, sent in parallel.
   const fees = deps.chains.on(network).offeredFees()
   const [offered, seen] = await Promise.all([fees, readStates(deps, network, assets)])
@@ -102,7 +109,7 @@ async function readOnce(deps: Deps, network: Network, assets: readonly WalletAss
 }
 
 async function readStates(
-  deps: Deps,
+  deps: Pick<Deps, 'chains' | 'db' | 'deposits'>,
   network: Network,
   assets: readonly WalletAsset[],
 ): Promise<Omit<Snapshot, 'network' | 'fees'>> {
@@ -311,7 +318,7 @@ export async function withFunds<T>(
 }
 
 /** Waits for deposits before the first read. */
-export async function waitForDeposits(ctx: Deps, network: Network): Promise<void> {
+export async function waitForDeposits(ctx: Pick<Deps, 'chains' | 'db' | 'deposits'>, network: Network): Promise<void> {
   const { newest } = await ctx.chains.on(network).stateAt([])
   await isBookedInTime(ctx, network, newest)
 }

@@ -128,7 +128,11 @@ function refuseEnvironment({ person, tenant, environments, clock }: Ctx, environ
 }
 
 /** Of people, only an owner makes the first live key of an organisation: it lets the organisation move real money. The caller has locked the organisation. */
-async function refuseFirstLive({ person, tenant }: Ctx, tx: Tx, environment: Environment): Promise<void> {
+async function refuseFirstLive(
+  { person, tenant }: Pick<Ctx, 'person' | 'tenant'>,
+  tx: Tx,
+  environment: Environment,
+): Promise<void> {
   if (environment === 'test' || person === undefined || person.role === 'owner') return
   if (!(await hadLiveKey(tx, tenant.organisationId)))
     throw failPlatform('role-not-allowed', { detail: 'Only an owner creates the first live key of an organisation.' })
@@ -275,7 +279,7 @@ export async function endKeys(
 }
 
 /** Returns the account behind the call: the person, or the account that created the API key. Keys that a key creates belong to that account too. */
-export async function callersAccount(ctx: Ctx, db: Queryable): Promise<AccountRow> {
+export async function callersAccount(ctx: Pick<Ctx, 'actor' | 'tenant'>, db: Queryable): Promise<AccountRow> {
   const account = await findCaller(ctx, db)
   if (account === undefined) throw new Error('the caller has no account')
   return account

@@ -58,7 +58,11 @@ export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
   })
 }
 
-async function accountToInvite(ctx: Ctx, tx: Tx, { accountId, email }: NewMember): Promise<AccountId> {
+async function accountToInvite(
+  ctx: Pick<Ctx, 'clock' | 'random'>,
+  tx: Tx,
+  { accountId, email }: NewMember,
+): Promise<AccountId> {
   if (accountId !== undefined) return accountId
   if (email === undefined) throw new Error('a new member is named by account or by e-mail address')
   const account = { id: newId('acc', ctx), email, name: null, acceptedAt: null, createdAt: ctx.clock.now() }
@@ -86,7 +90,7 @@ function isTestKey({ actor, tenant }: Pick<Ctx, 'actor' | 'tenant'>): boolean {
 }
 
 /** Refuses a test key that would change what a person may do in the live environment. */
-function refuseTestKey(ctx: Ctx, { isLive }: MemberRow): void {
+function refuseTestKey(ctx: Pick<Ctx, 'actor' | 'tenant'>, { isLive }: MemberRow): void {
   if (isLive && isTestKey(ctx))
     throw failPlatform('role-not-allowed', {
       detail: 'A test key cannot change a member who works in the live environment.',
@@ -98,7 +102,7 @@ function refuseTestKey(ctx: Ctx, { isLive }: MemberRow): void {
  * `read`; a key with an expiry may invite nobody, because a membership does not expire.
  */
 async function refuseWider(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'actor' | 'clock' | 'tenant'>,
   tx: Tx,
   { role, known }: { readonly role: Role; readonly known?: MemberRow },
 ): Promise<void> {

@@ -106,7 +106,11 @@ function withChallengeId(offer: PaymentRequirementsV2, challengeId: string | und
   return challengeId === undefined ? offer : { ...offer, extra: { ...offer.extra, challengeId } }
 }
 
-function x402Offers(ctx: Ctx, request: ChallengeRequest, wallet: ReceivingWallet): Offer[] {
+function x402Offers(
+  ctx: Pick<Ctx, 'chains' | 'gasPrices' | 'settleMicroUsdMin'>,
+  request: ChallengeRequest,
+  wallet: ReceivingWallet,
+): Offer[] {
   const { network, address: payTo } = wallet
   const resource = request.resource ?? `https://${request.hostname}/`
   const shown = { description: request.description ?? '', mimeType: request.mimeType ?? 'application/json' }
@@ -121,7 +125,7 @@ function x402Offers(ctx: Ctx, request: ChallengeRequest, wallet: ReceivingWallet
  * Explains why no protocol can make an offer: x402 cannot charge a price of zero, and no protocol supports a token it cannot move
  * or an amount below the minimum.
  */
-function refusalOf(ctx: Ctx, request: ChallengeRequest, wallets: readonly ReceivingWallet[]): Error {
+function refusalOf(ctx: Pick<Ctx, 'chains'>, request: ChallengeRequest, wallets: readonly ReceivingWallet[]): Error {
   if (isFree(request.price)) return failBody('amount-invalid', { reason: 'zero' })
   const isPayable = wallets.some(
     (wallet) => tokensByAuthorization(ctx, wallet).length > 0 || !wallet.network.settlesEip3009,

@@ -46,7 +46,7 @@ export interface CheckedCredential {
  * the wallet accepts is tried; the signature fits only one domain.
  */
 export function checkCredential(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock' | 'signatures'>,
   credential: string,
   tokens: readonly TokenInfo[],
   expect: (token: TokenInfo) => Expected,
@@ -58,7 +58,7 @@ export function checkCredential(
 
 /** Checks a payment that is already decoded, or that was built from another protocol's credential, as `checkCredential` does. */
 export function checkDecodedPayment(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock' | 'signatures'>,
   payload: PaymentPayload,
   tokens: readonly TokenInfo[],
   expect: (token: TokenInfo) => Expected,

@@ -109,7 +109,12 @@ export function expiryOf(validBeforeSeconds: bigint): Date {
 }
 
 /** Returns the fields that all payments verified by the service's own middleware have in common. */
-export function commonFields(ctx: Ctx, request: VerifyRequest, wallet: ReceivingWallet, token: TokenInfo) {
+export function commonFields(
+  ctx: Pick<Ctx, 'actor' | 'clock' | 'random'>,
+  request: VerifyRequest,
+  wallet: ReceivingWallet,
+  token: TokenInfo,
+) {
   const id = newId('pay', ctx)
   return {
     id,

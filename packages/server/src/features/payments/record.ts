@@ -61,7 +61,7 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
     { free: freeQuotaOfUnmined, attempt: pauseAfterShortage<Outcome>() },
     { free: evictOpenPayments, attempt: oneAtATime(pauseAfterShortage<Outcome>()) },
   ]
-  const recorderOf = ({ tenant }: Ctx) => {
+  const recorderOf = ({ tenant }: Pick<Ctx, 'tenant'>) => {
     const key = `${tenant.organisationId}/${tenant.environment}`
     const known = recorders.get(key)
     if (known !== undefined) return known
@@ -105,7 +105,7 @@ function attemptOf(candidate: Candidate, exhausted: ExhaustedQuota, free: Free):
 }
 
 /** Refuses a payer whose payments here were released too often: each release leaves rows that no plan counts. */
-function refuseReleased(ctx: Ctx, { status, payer }: NewPayment): void {
+function refuseReleased(ctx: Pick<Ctx, 'releaseLimit' | 'shareOwner' | 'tenant'>, { status, payer }: NewPayment): void {
   if (status !== 'verified' || payer === null) return
   const retryAfterSeconds = ctx.releaseLimit.waitOfPayer(ctx, payer)
   if (retryAfterSeconds !== undefined)
@@ -194,7 +194,11 @@ async function recordBatch(tx: Tx, group: readonly Candidate[], limits: RecordLi
 /**
  * Reports the use of the monthly quota. The batch has the lock of the quota, so that nobody else counts meanwhile.
  */
-async function reportPaymentsUsed(tx: Tx, ctx: Ctx, limit: number): Promise<void> {
+async function reportPaymentsUsed(
+  tx: Tx,
+  ctx: Pick<Ctx, 'clock' | 'publish' | 'tenant'>,
+  limit: number,
+): Promise<void> {
   if (limit === unlimited) return
   const used = await usedOf(tx, ctx.tenant, 'payments', utcMonthOf(ctx.clock.now()))
   await reportThresholds(tx, ctx, { kind: 'payments', limit, used })
@@ -275,7 +279,10 @@ function receivedPayload(payment: NewPayment): Record<string, unknown> {
 }
 
 /** Returns the response of verifying this payment. It serves a repeat whose first response was never sent. */
-export async function verifiedResponse(ctx: Ctx, paymentId: string): Promise<z.input<typeof VerifiedPayment>> {
+export async function verifiedResponse(
+  ctx: Pick<Ctx, 'db' | 'settlementTokens' | 'tenant'>,
+  paymentId: string,
+): Promise<z.input<typeof VerifiedPayment>> {
   if (paymentId.endsWith(underpricedMark)) throw underpriced()
   const row = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
   if (row === undefined) throw fail('payment-not-found')

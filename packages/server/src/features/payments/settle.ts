@@ -139,7 +139,7 @@ export async function settlementState(ctx: Ctx, paymentId: string): Promise<Repl
  * goods when they see a hash.
  */
 async function settlementReply(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'baseUrl' | 'serviceSeal'>,
   payment: PaymentRow & Pick<Outcome, 'inBlock' | 'redemptionRequested'>,
 ): Promise<Reply> {
   const { txHash, settledAt, redemptionRequested } = payment

@@ -30,7 +30,7 @@ export async function verifyPayment(ctx: Ctx, request: VerifyRequest): Promise<z
 
 /** Returns the wallets that a request names, the first one first; each must be able to accept a payment. */
 export function walletsOf(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'receivingWallets' | 'tenant'>,
   { walletId, otherWalletIds = [] }: Pick<ChallengeRequest, 'walletId' | 'otherWalletIds'>,
 ): Promise<ReceivingWallet[]> {
   return Promise.all([walletId, ...otherWalletIds].map((id) => getPayableWallet(ctx, id)))

@@ -10,7 +10,10 @@ import type { SignInSession } from './schema.ts'
 import { deleteSession, listSessions } from './store.ts'
 
 /** The sessions of the person who calls, newest first. */
-export async function pageOfSessions(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<SignInSession>> {
+export async function pageOfSessions(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'person'>,
+  query: z.output<typeof PageQuery>,
+): Promise<Page<SignInSession>> {
   const person = requirePerson(ctx)
   const after = openCursor(query.cursor)
   const rows = await listSessions(ctx.db, person.accountId, { now: ctx.clock.now(), limit: query.limit, after })
@@ -25,7 +28,7 @@ export async function pageOfSessions(ctx: Ctx, query: z.output<typeof PageQuery>
 }
 
 /** Ends a session of the person who calls: its next request is 401, in every process. */
-export function endSession(ctx: Ctx, sessionId: Id<'ssn'>): Promise<void> {
+export function endSession(ctx: Pick<Ctx, 'db' | 'person'>, sessionId: Id<'ssn'>): Promise<void> {
   const { accountId } = requirePerson(ctx)
   return ctx.db.tx(async (tx) => {
     if (!(await deleteSession(tx, accountId, sessionId))) throw fail('session-not-found')

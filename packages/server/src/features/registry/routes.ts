@@ -48,7 +48,7 @@ async function keepWithinPlan(tx: Tx, tenant: Tenant): Promise<void> {
   if (registryRoutes !== unlimited) await forgetOldest(tx, tenant, registryRoutes)
 }
 
-function seenRoute(ctx: Ctx, snapshot: Snapshot): ReportedRoute {
+function seenRoute(ctx: Pick<Ctx, 'clock' | 'random'>, snapshot: Snapshot): ReportedRoute {
   const { headers, queryParams, bodyParams, routePattern, bodyContentType, paymentLogId, ...facts } = snapshot
   return {
     ...facts,

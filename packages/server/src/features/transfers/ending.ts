@@ -219,7 +219,7 @@ export function endOrAwait(
 
 /** Keeps transfers with an outcome at the payment depth open until their block is final. Returns those that are now reported. */
 export function awaitFinality(
-  ctx: Work,
+  ctx: Pick<Work, 'clock'>,
   tx: Tx,
   network: Network,
   settled: readonly Settled[],

@@ -143,7 +143,7 @@ function partnerOf(ctx: Pick<Work, 'routingPartners'>, { partner: name, environm
   return partner
 }
 
-async function queryStatus(ctx: Work, transfer: TransferRow): Promise<RouteStatus> {
+async function queryStatus(ctx: Pick<Work, 'log' | 'routingPartners'>, transfer: TransferRow): Promise<RouteStatus> {
   const { partnerReference: reference, txHash } = transfer
   const partner = partnerOf(ctx, transfer)
   if (reference === null || txHash === null) throw new Error('a transfer without a partner')
@@ -271,7 +271,7 @@ interface Claim {
  * transfer.
  */
 async function isItsOwn(
-  ctx: Work,
+  ctx: Pick<Work, 'clock' | 'log'>,
   tx: Tx,
   transfer: TransferRow,
   { partnerStatus, messages }: Claim,

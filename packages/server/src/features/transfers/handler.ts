@@ -79,7 +79,11 @@ interface LockedStep {
 type Seen = LockedStep & { readonly receipt: Receipt }
 
 /** Applies block data that may still be reorganized. */
-async function onMined(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> {
+async function onMined(
+  ctx: Pick<Work, 'clock' | 'lanes' | 'outcomeWaiters'>,
+  tx: Tx,
+  seen: readonly Seen[],
+): Promise<void> {
   const own = seen.filter(({ step }) => step.kind !== 'claim')
   await markStepFees(tx, own.map(feeOfStep))
   tx.afterCommit(() => ctx.outcomeWaiters.wake())
@@ -127,7 +131,7 @@ async function settle(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<v
   }
 }
 
-async function awaitSettled(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<void> {
+async function awaitSettled(ctx: Pick<Work, 'clock'>, tx: Tx, decided: readonly Decided[]): Promise<void> {
   for (const [network, some] of Map.groupBy(decided, ({ transfer }) => requireNetwork(transfer.fromNetwork)))
     if (!isFinalAtDepth(network)) await awaitFinality(ctx, tx, network, some.map(settledBy))
 }
@@ -294,7 +298,7 @@ function feeOf(transfer: TransferRow, receipt: Receipt): bigint {
  * Assigns the next step its transaction, in the database transaction that saw the previous step done. Idempotent, since a step is assigned
  * once.
  */
-async function advance(ctx: Work, tx: Tx, transfer: TransferRow): Promise<void> {
+async function advance(ctx: Pick<Work, 'clock' | 'lanes'>, tx: Tx, transfer: TransferRow): Promise<void> {
   const network = networkByName(transfer.fromNetwork)
   const next = await findNextStep(tx, transfer.id)
   if (next === undefined || network === undefined || transfer.endedAt !== null) return

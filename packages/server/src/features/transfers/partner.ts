@@ -66,7 +66,7 @@ function whyNotTaken(quote: RouteQuote, request: RouteRequest, now: Date): strin
  * that is in a block. On Tempo both are one transaction, which reverts as a whole.
  */
 export async function partnerSteps(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'log' | 'routingPartners' | 'tenant'>,
   chain: Chain,
   request: RouteRequest,
   quote: RouteQuote,
@@ -101,7 +101,7 @@ async function withZeroFirst(
 }
 
 async function refuseUnproven(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'log' | 'routingPartners' | 'tenant'>,
   chain: Chain,
   request: RouteRequest,
   { partner: name, calls }: RouteQuote,

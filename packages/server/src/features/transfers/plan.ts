@@ -79,7 +79,7 @@ export async function planTransfer(
   return { source, network, target, fromChain, coin, toCoin, rawAmount, ...priced, route: choice.route, routeReason }
 }
 
-function refusePartnerless(ctx: Ctx, choice: RouteChoice): void {
+function refusePartnerless(ctx: Pick<Ctx, 'routingPartners' | 'tenant'>, choice: RouteChoice): void {
   if (choice.route === 'direct') return
   if (ctx.routingPartners[ctx.tenant.environment][choice.partner] === undefined) throw fail('partner-unavailable')
 }
@@ -115,7 +115,7 @@ function coinOf(network: Network, symbol: string, path: string): Coin {
 }
 
 /** Refuses listed recipients always. With live keys, refuses every recipient while neither the list nor the oracle can screen it. */
-export async function refuseFlagged(ctx: Ctx, to: Address): Promise<void> {
+export async function refuseFlagged(ctx: Pick<Ctx, 'screening' | 'tenant'>, to: Address): Promise<void> {
   const { environment } = ctx.tenant
   const screened = (await ctx.screening.screen([to])).of(to, environment)
   if (screened.result === 'flagged') throw fail('recipient-flagged')
@@ -247,7 +247,7 @@ const parBps = 9_800n
  * The least amount that must arrive at the recipient, in the smallest key of `toCoin`: the caller's minimum, else the quoted amount, else
  * 98 % of par. A coin and a token have no par, so the caller must name a minimum or a quote.
  */
-export async function floorOf(ctx: Ctx, terms: FloorTerms): Promise<bigint> {
+export async function floorOf(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, terms: FloorTerms): Promise<bigint> {
   const named = namedMinimum(terms)
   const { quoteId } = terms.request
   if (quoteId === undefined) {
@@ -260,7 +260,7 @@ export async function floorOf(ctx: Ctx, terms: FloorTerms): Promise<bigint> {
 }
 
 /** The floor for a quote: a caller may request one between a coin and a token without a minimum. */
-export async function floorOfQuote(_ctx: Ctx, terms: FloorTerms): Promise<bigint> {
+export async function floorOfQuote(_ctx: unknown, terms: FloorTerms): Promise<bigint> {
   return refuseDirectBelow(terms, namedMinimum(terms) ?? parFloor(terms) ?? 1n)
 }
 
@@ -282,7 +282,11 @@ function parFloor({ coin, toCoin, rawAmount }: FloorTerms): bigint | undefined {
   return (rawAmount * parBps * 10n ** BigInt(toCoin.decimals) + unit - 1n) / unit
 }
 
-async function quotedMinimum(ctx: Ctx, quoteId: QuoteId, terms: FloorTerms): Promise<bigint> {
+async function quotedMinimum(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  quoteId: QuoteId,
+  terms: FloorTerms,
+): Promise<bigint> {
   const quote = await findQuote(ctx.db, ctx.tenant, quoteId)
   if (quote === undefined) throw fail('quote-not-found')
   if (quote.expiresAt <= ctx.clock.now()) throw fail('quote-expired')

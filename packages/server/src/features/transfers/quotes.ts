@@ -39,7 +39,11 @@ export async function quoteTransfer(ctx: Ctx, request: NewTransferQuote): Promis
   }
 }
 
-function rowOf(ctx: Ctx, { fromToken, toToken, toAddress }: NewTransferQuote, plan: TransferPlan): QuoteRow {
+function rowOf(
+  ctx: Pick<Ctx, 'clock' | 'random'>,
+  { fromToken, toToken, toAddress }: NewTransferQuote,
+  plan: TransferPlan,
+): QuoteRow {
   const { source, network, target, rawAmount, route, quote } = plan
   return {
     id: newId('qte', ctx),

@@ -114,7 +114,7 @@ function requestFor(tx: Tx, one: Named, approvalAbove: string): ReturnType<typeo
   })
 }
 
-async function store(ctx: Ctx, tx: Tx, all: readonly Approved[]): Promise<void> {
+async function store(ctx: Pick<Ctx, 'clock' | 'lanes' | 'tenant'>, tx: Tx, all: readonly Approved[]): Promise<void> {
   await storeRows(ctx, tx, all)
   const made = all.filter(({ approvalId }) => approvalId === null)
   const gasless = made.filter(({ plan, purpose }) => plan.steps.length === 0 && purpose !== 'payment')
@@ -133,7 +133,7 @@ async function store(ctx: Ctx, tx: Tx, all: readonly Approved[]): Promise<void> 
   if (waiting.length > 0) await reserveSteps(ctx, tx, waiting)
 }
 
-async function storeRows(ctx: Ctx, tx: Tx, made: readonly Approved[]): Promise<void> {
+async function storeRows(ctx: Pick<Ctx, 'clock' | 'tenant'>, tx: Tx, made: readonly Approved[]): Promise<void> {
   if (made.length === 0) return
   const unquoted = await takeQuotes(ctx, tx, made)
   if (unquoted.size > 0) throw new RejectedIntents(unquoted)
@@ -151,7 +151,7 @@ interface Stored {
  * transfers without steps. The caller has locked the owners.
  */
 export async function storeSteps(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock' | 'lanes' | 'tenant'>,
   tx: Tx,
   made: readonly Stored[],
   nonces: ReadonlyMap<TransferId, Uint8Array> = new Map(),
@@ -168,7 +168,7 @@ export async function storeSteps(
 }
 
 /** Reserves the funds of transfers that do not begin yet: none of their steps has a nonce. The caller has locked the owners. */
-function reserveSteps(ctx: Ctx, tx: Tx, made: readonly Stored[]): Promise<void> {
+function reserveSteps(ctx: Pick<Ctx, 'tenant'>, tx: Tx, made: readonly Stored[]): Promise<void> {
   return reserve(ctx, tx, made, { firsts: new Map(), nonces: new Map() })
 }
 

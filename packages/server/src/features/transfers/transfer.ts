@@ -132,7 +132,7 @@ async function respond(ctx: Ctx, transferId: TransferId, waitMs: number): Promis
 }
 
 /** 202 while the transfer waits for its approval, so that a repeat with its Idempotency-Key returns the later state. */
-async function respondWaiting(ctx: Ctx, row: TransferRow): Promise<Transfer | Reply> {
+async function respondWaiting(ctx: Pick<Ctx, 'db' | 'tenant'>, row: TransferRow): Promise<Transfer | Reply> {
   const transfer = await shownOne(ctx, row)
   return transfer.approval?.status === 'waiting' ? new Reply(202, transfer) : transfer
 }
@@ -142,13 +142,16 @@ function isOnItsWay({ route, leftAt }: TransferRow): boolean {
   return route === 'partner-bridge' && leftAt !== null
 }
 
-export async function getTransfer(ctx: Ctx, transferId: TransferId): Promise<Transfer> {
+export async function getTransfer(ctx: Pick<Ctx, 'db' | 'tenant'>, transferId: TransferId): Promise<Transfer> {
   const row = await findOwnTransfer(ctx.db, ctx.tenant, transferId)
   if (row === undefined) throw fail('transfer-not-found')
   return shownOne(ctx, row)
 }
 
-export async function pageOfTransfers(ctx: Ctx, query: z.output<typeof TransferListQuery>): Promise<Page<Transfer>> {
+export async function pageOfTransfers(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  query: z.output<typeof TransferListQuery>,
+): Promise<Page<Transfer>> {
   const { limit, cursor, fromWalletId, ...filters } = query
   const wanted = { ...filters, walletId: fromWalletId }
   const rows = await listTransfers(ctx.db, ctx.tenant, wanted, { limit, after: openCursor(cursor) })
@@ -157,7 +160,7 @@ export async function pageOfTransfers(ctx: Ctx, query: z.output<typeof TransferL
   return { ...page, items: page.items.map((row) => shown(row, approvals.get(row.approvalId) ?? null)) }
 }
 
-async function shownOne(ctx: Ctx, row: TransferRow): Promise<Transfer> {
+async function shownOne(ctx: Pick<Ctx, 'db' | 'tenant'>, row: TransferRow): Promise<Transfer> {
   return shown(row, (await approvalStates(ctx, [row])).get(row.approvalId) ?? null)
 }
 

@@ -50,7 +50,7 @@ async function open(tx: Tx, ctx: Ctx, plan: Plan, order: VaultOrder): Promise<Va
   return lifetime.expiringDue === null ? publishExpiring(tx, ctx, vault) : vault
 }
 
-function newRow(ctx: Ctx, { description, metadata, sessionId, paymentId }: VaultOrder) {
+function newRow(ctx: Pick<Ctx, 'clock' | 'random'>, { description, metadata, sessionId, paymentId }: VaultOrder) {
   const createdAt = ctx.clock.now()
   return {
     id: newId('vlt', ctx),

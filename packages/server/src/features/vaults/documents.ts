@@ -41,7 +41,7 @@ export function documentResource(response: unknown, params: unknown): string {
   return `${VaultParams.parse(params).id}/${Made.parse(response).id}`
 }
 
-export function documentAt(ctx: Ctx, place: string): Promise<VaultDocument> {
+export function documentAt(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, place: string): Promise<VaultDocument> {
   const [vaultId, documentId] = place.split('/')
   return getDocument(ctx, VaultParams.parse({ id: vaultId }).id, Made.parse({ id: documentId }).id)
 }

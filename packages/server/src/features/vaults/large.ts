@@ -32,7 +32,7 @@ export interface LargeState {
 }
 
 /** Returns the record of a large vault, as `getVault` does for others. */
-export function largeState(ctx: Ctx, vault: VaultRow, state: LargeState): JsonStream {
+export function largeState(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, vault: VaultRow, state: LargeState): JsonStream {
   return new JsonStream(piecesOfState(ctx, vault, state), itemCountOf(vault) * stateBytesPerItem)
 }
 
@@ -40,7 +40,11 @@ export function largeState(ctx: Ctx, vault: VaultRow, state: LargeState): JsonSt
  * Returns the proof of a large sealed vault. Its items are those of the vault, which do not change after the seal. `signed` returns the last members
  * of the proof for the stored statement.
  */
-export function largeProof(ctx: Ctx, vault: VaultRow, signed: (statement: string) => Promise<object>): JsonStream {
+export function largeProof(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  vault: VaultRow,
+  signed: (statement: string) => Promise<object>,
+): JsonStream {
   async function* pieces() {
     const { head, statement } = await getSealedHead(ctx.db, ctx.tenant, vault.id)
     yield '{"manifest":'
@@ -50,7 +54,11 @@ export function largeProof(ctx: Ctx, vault: VaultRow, signed: (statement: string
   return new JsonStream(pieces(), itemCountOf(vault) * manifestBytesPerItem)
 }
 
-async function* piecesOfState(ctx: Ctx, vault: VaultRow, { readHead, shownFile, dataBytesMax }: LargeState) {
+async function* piecesOfState(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  vault: VaultRow,
+  { readHead, shownFile, dataBytesMax }: LargeState,
+) {
   const head = await readHead()
   const documents = documentsOf(ctx, vault, dataBytesMax)
   yield `${openObject(Vault.parse(shownVault(ctx.tenant, vault)))},"documents":[`
@@ -63,13 +71,13 @@ async function* piecesOfState(ctx: Ctx, vault: VaultRow, { readHead, shownFile, 
 }
 
 /** The ids of documents sort before those of files, so that this is the order of the manifest. */
-async function* piecesOfManifest(ctx: Ctx, vault: VaultRow, head: object) {
+async function* piecesOfManifest(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, vault: VaultRow, head: object) {
   yield `${openObject(head)},"items":[`
   yield* itemsOf(itemPages(ctx, vault))
   yield ']}'
 }
 
-async function* itemPages(ctx: Ctx, vault: VaultRow) {
+async function* itemPages(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, vault: VaultRow) {
   for await (const page of documentsOf(ctx, vault, 0))
     yield sealedItemsOf(page.map((document) => ({ kind: 'document', ...document })))
   for await (const page of filesOf(ctx, vault)) yield sealedItemsOf(page.map((file) => ({ kind: 'file', ...file })))
@@ -80,7 +88,11 @@ async function requireThere(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, id: Vault
   if ((await findVault(ctx.db, ctx.tenant, id, ctx.clock.now())) === undefined) throw fail('vault-not-found')
 }
 
-function documentsOf(ctx: Ctx, { id }: VaultRow, dataBytesMax: number): AsyncGenerator<readonly DocumentRow[]> {
+function documentsOf(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  { id }: VaultRow,
+  dataBytesMax: number,
+): AsyncGenerator<readonly DocumentRow[]> {
   let bytesLeft = dataBytesMax
   return pagesOf(async (after) => {
     const page = await listDocumentsAfter(ctx.db, ctx.tenant, id, { after, dataBytesMax: bytesLeft })
@@ -90,7 +102,7 @@ function documentsOf(ctx: Ctx, { id }: VaultRow, dataBytesMax: number): AsyncGen
   })
 }
 
-function filesOf(ctx: Ctx, { id }: VaultRow): AsyncGenerator<readonly FileRow[]> {
+function filesOf(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, { id }: VaultRow): AsyncGenerator<readonly FileRow[]> {
   return pagesOf(async (after) => {
     const page = await listFilesAfter(ctx.db, ctx.tenant, id, after)
     await requireThere(ctx, id)

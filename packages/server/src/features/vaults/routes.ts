@@ -268,7 +268,7 @@ export const vaultOperations: readonly Operation<Deps>[] = [...ofVaults, ...ofCo
  * Changes the description and the metadata of a vault that is not sealed. The seal does not cover them, and no event reports the
  * change.
  */
-function changeVault(ctx: Ctx, vaultId: VaultId, change: VaultChange): Promise<Vault> {
+function changeVault(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, vaultId: VaultId, change: VaultChange): Promise<Vault> {
   return ctx.db.tx(async (tx) => {
     const vault = await lockWritable(tx, ctx, vaultId)
     const { description = vault.description, metadata = vault.metadata } = change

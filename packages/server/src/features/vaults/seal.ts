@@ -55,7 +55,7 @@ export function sealVault(ctx: Ctx, vaultId: VaultId, request: SealRequest): Pro
 
 type Sealing = VaultRow & { readonly sealedAt: Date }
 
-async function manifestOf(tx: Tx, ctx: Ctx, vault: Sealing): Promise<SealManifest> {
+async function manifestOf(tx: Tx, ctx: Pick<Ctx, 'receiptForSeal' | 'tenant'>, vault: Sealing): Promise<SealManifest> {
   return buildManifest({
     vaultId: vault.id,
     organisationId: ctx.tenant.organisationId,
@@ -73,7 +73,7 @@ async function itemsOf(tx: Tx, { tenant }: Pick<Ctx, 'tenant'>, vaultId: VaultId
 
 /** Returns what a seal would freeze now, from what was read of the vault. It is not signed. */
 export async function runningManifest(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'receiptForSeal' | 'tenant'>,
   vault: VaultRow,
   { documents, files }: { readonly documents: readonly DocumentRow[]; readonly files: readonly FileRow[] },
 ): Promise<RunningManifest> {
@@ -82,7 +82,10 @@ export async function runningManifest(
 }
 
 /** Returns the running manifest without its items. */
-export async function runningManifestHead(ctx: Ctx, vault: VaultRow): Promise<Omit<RunningManifest, 'items'>> {
+export async function runningManifestHead(
+  ctx: Pick<Ctx, 'db' | 'receiptForSeal' | 'tenant'>,
+  vault: VaultRow,
+): Promise<Omit<RunningManifest, 'items'>> {
   return {
     version: 1,
     vaultId: vault.id,
@@ -123,7 +126,7 @@ async function sign(
  * Returns the stored statement of a seal. One by a withdrawn key is signed again with the present key: whoever has the old key can sign any statement,
  * but the database has only those that the service made.
  */
-async function validStatement(ctx: Ctx, stored: string): Promise<string> {
+async function validStatement(ctx: Pick<Ctx, 'baseUrl' | 'serviceSeal'>, stored: string): Promise<string> {
   const jws = parseJws(stored)
   const keys = await ctx.serviceSeal.publicKeys()
   return jws === undefined || keys.some(({ kid }) => jws.header.kid.endsWith(`#${kid}`))
@@ -208,7 +211,11 @@ async function itemProof(ctx: Ctx, vault: VaultRow, itemId: ItemId): Promise<Pro
   return { item: sealedItem(itemId, placed), index: placed.position, path, treeSize, statement }
 }
 
-async function pathOf(ctx: Ctx, vaultId: VaultId, positions: readonly number[]): Promise<string[]> {
+async function pathOf(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  vaultId: VaultId,
+  positions: readonly number[],
+): Promise<string[]> {
   return (await findSealNodes(ctx.db, ctx.tenant, vaultId, positions)) ?? pathOfOldSeal(ctx, vaultId, positions)
 }
 

@@ -42,7 +42,7 @@ export async function pageOfAttempts(
   return pageOf(rows, limit, (row) => row.id)
 }
 
-export async function getEvent(ctx: Ctx, eventId: EventId): Promise<Event> {
+export async function getEvent(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, eventId: EventId): Promise<Event> {
   const event = await findEvent(ctx.db, ctx.tenant, eventId, oldestKept(ctx))
   return event ?? refuseEvent(ctx.db, ctx, eventId)
 }
@@ -53,7 +53,10 @@ export async function refuseEvent(db: Queryable, { tenant }: Pick<Ctx, 'tenant'>
 }
 
 /** Returns a page of the organisation's events of the last 30 days, newest first. */
-export async function pageOfEvents(ctx: Ctx, query: z.output<typeof EventQuery>): Promise<Page<Event>> {
+export async function pageOfEvents(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  query: z.output<typeof EventQuery>,
+): Promise<Page<Event>> {
   const { limit, cursor, ...filters } = query
   const filter = { ...filters, oldest: oldestKept(ctx) }
   const rows = await listEvents(ctx.db, ctx.tenant, filter, { limit, after: openCursor(cursor) })

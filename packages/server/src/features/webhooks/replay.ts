@@ -31,7 +31,11 @@ export function replayDeliveries(
 }
 
 /** Counts what a replay would send again, and changes nothing. */
-async function countSince(ctx: Ctx, webhookId: WebhookId, since: Date): Promise<{ readonly replayed: number }> {
+async function countSince(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  webhookId: WebhookId,
+  since: Date,
+): Promise<{ readonly replayed: number }> {
   const { isActive } = await getWebhook(ctx, webhookId)
   if (!isActive) throw fail('webhook-disabled')
   const bounds = { since, oldest: oldestKept(ctx), limit: replaysMax }

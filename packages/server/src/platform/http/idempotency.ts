@@ -150,7 +150,7 @@ export async function claimWithLease(ctx: Ctx, request: IdempotentRequest, claim
 
 /** Takes over a key whose claim has ended without effect. Returns whether it did. */
 async function takeOver(
-  { db, tenant: { organisationId, environment }, actor }: Ctx,
+  { db, tenant: { organisationId, environment }, actor }: Pick<Ctx, 'actor' | 'db' | 'tenant'>,
   { key, fingerprint }: IdempotentRequest,
   { claim, now, until }: { readonly claim: string; readonly now: Date; readonly until: Date },
 ): Promise<boolean> {
@@ -315,11 +315,11 @@ export function oldestKept(ctx: Pick<Ctx, 'clock'>): Date {
 }
 
 /** Whether a key of the tenant is in use, by a request that runs or was answered. */
-export async function isStored(ctx: Ctx, key: string): Promise<boolean> {
+export async function isStored(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, key: string): Promise<boolean> {
   return (await find(ctx, ctx.db, key)) !== undefined
 }
 
-async function find(ctx: Ctx, db: Queryable, key: string): Promise<Stored | undefined> {
+async function find(ctx: Pick<Ctx, 'clock' | 'tenant'>, db: Queryable, key: string): Promise<Stored | undefined> {
   const oldest = oldestKept(ctx)
   const stored = await db.maybeOne(
     Stored,

@@ -142,7 +142,7 @@ async function known<T>(count: Count, name: CredentialName | undefined, find: ()
  * The person of a session cookie. An unknown organisation, one without the person as a member, and a missing header give the same response.
  */
 async function findPerson(
-  { environments }: Deps,
+  { environments }: Pick<Deps, 'environments'>,
   people: People,
   {
     operation,

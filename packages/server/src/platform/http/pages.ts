@@ -46,7 +46,7 @@ export function publicPages(
 export const healthPage: PublicPage = { path: '/healthz', respond: () => json({ status: 'ok' }) }
 
 /** Prometheus text; on its own port in production, on the main one under `npm start`. `refresh` updates the gauges that are read on request. */
-export function metricsPage(deps: Deps, refresh: () => Promise<void>): PublicPage {
+export function metricsPage(deps: Pick<Deps, 'metrics'>, refresh: () => Promise<void>): PublicPage {
   return {
     path: '/metrics',
     respond: async () => {

@@ -58,7 +58,7 @@ export function startRunner(deps: Deps, loops: readonly BoundTask[], leaseMs: nu
   }
 }
 
-async function runOnce(deps: Deps, { name, run }: BoundTask, detach: Detach): Promise<void> {
+async function runOnce(deps: Pick<Deps, 'log' | 'metrics'>, { name, run }: BoundTask, detach: Detach): Promise<void> {
   const count = (outcome: 'done' | 'failed'): void => deps.metrics.tasks.inc({ task: name, outcome })
   try {
     await run(detach)

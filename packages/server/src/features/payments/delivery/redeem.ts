@@ -122,7 +122,10 @@ async function decide(ctx: Ctx, tx: Tx, request: RedeemRequest, token: string): 
  * Returns the response to a repeat with an Idempotency-Key: the right that the first request got, unless another caller
  * has it now.
  */
-export async function redeemedBefore(ctx: Ctx, granted: string): Promise<z.input<typeof Redemption>> {
+export async function redeemedBefore(
+  ctx: Pick<Ctx, 'db' | 'settlementTokens' | 'tenant'>,
+  granted: string,
+): Promise<z.input<typeof Redemption>> {
   const [paymentId = '', digest = ''] = granted.split(' ')
   const payment = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
   const token = payment?.redemptionToken ?? null
@@ -136,7 +139,11 @@ function digestOf(token: string): string {
   return hash('sha256', token, 'base64url')
 }
 
-async function redemptionResponse(ctx: Ctx, paymentId: PaymentId, token: string): Promise<z.input<typeof Redemption>> {
+async function redemptionResponse(
+  ctx: Pick<Ctx, 'db' | 'settlementTokens' | 'tenant'>,
+  paymentId: PaymentId,
+  token: string,
+): Promise<z.input<typeof Redemption>> {
   const payment = await findPayment(ctx.db, ctx.tenant, paymentId)
   if (payment === undefined) throw new Error('a payment disappeared')
   return { ...responseOf(ctx, payment), redemptionToken: token, expiresIn: leaseMs / 1_000 }
@@ -234,7 +241,12 @@ function claimKeyOf(
 }
 
 /** Whether the request is the one that was paid for and comes from the payer, not from somebody who read the chain. */
-function isProvenBy(ctx: Ctx, row: RedeemableRow, shown: Shown, request: RedeemRequest): boolean {
+function isProvenBy(
+  ctx: Pick<Ctx, 'clock' | 'signatures'>,
+  row: RedeemableRow,
+  shown: Shown,
+  request: RedeemRequest,
+): boolean {
   return (
     isSameRequest(row, request) &&
     row.protocolVersion !== 1 &&

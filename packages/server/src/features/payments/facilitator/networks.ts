@@ -9,7 +9,7 @@ export function servedNetworks(ctx: Pick<Ctx, 'chains' | 'tenant'>): readonly Ne
 }
 
 /** Refuses a payment on a network that is not served. This is not a failure of a node. */
-export function refuseUnserved(ctx: Ctx, network: Network, payer: Address): void {
+export function refuseUnserved(ctx: Pick<Ctx, 'chains' | 'tenant'>, network: Network, payer: Address): void {
   if (servedNetworks(ctx).some(({ caip2 }) => caip2 === network.caip2)) return
   throw refused('invalid_network', { payer, message: `${network.caip2} is not served in this environment` })
 }

@@ -153,7 +153,10 @@ const countedBeyondMax = 1_000
  * organisations made public.
  * Source: x402 specification v2 section 8.
  */
-async function discoverResources(ctx: Ctx, query: DiscoveryQuery): Promise<z.input<typeof DiscoveredResources>> {
+async function discoverResources(
+  ctx: Pick<Ctx, 'db' | 'publicRoutes' | 'tenant'>,
+  query: DiscoveryQuery,
+): Promise<z.input<typeof DiscoveredResources>> {
   const { environment } = ctx.tenant
   const { limit, offset } = query
   const countedMax = offset + limit + countedBeyondMax

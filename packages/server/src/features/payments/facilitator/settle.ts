@@ -107,7 +107,7 @@ type Reported = Omit<SettleResponse, 'network' | 'payer'>
  * Sets the amount to take of a payment that permits more. It runs before the key is committed, because a repeat by key does not
  * know the amount.
  */
-async function charge(ctx: Ctx, payment: KnownPayment, claim: Claim): Promise<void> {
+async function charge(ctx: Pick<Ctx, 'screening' | 'tenant'>, payment: KnownPayment, claim: Claim): Promise<void> {
   if (claim.charge === undefined || payment.status !== 'verified') return
   refuseSanctioned(ctx, { ...payment, protocol: 'x402' })
   await claim.charge(payment.id)
@@ -251,7 +251,7 @@ export async function admit(
 }
 
 function newRow(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'actor' | 'clock' | 'random'>,
   claim: Claim,
   judged: CheckedPayment,
 ): Omit<NewPayment, keyof PaidResource | 'walletId' | 'chain' | 'entryPoint' | 'payTo' | keyof PaymentName> {

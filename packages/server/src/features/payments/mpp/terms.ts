@@ -31,7 +31,11 @@ export interface MppTerms {
  * official clients sign only an authorization there. A price of zero is paid by a proof, whose chain is the environment's Tempo
  * network wherever the wallet is.
  */
-export function mppTermsOf(ctx: Ctx, wallet: ReceivingWallet, price: string): readonly MppTerms[] {
+export function mppTermsOf(
+  ctx: Pick<Ctx, 'chains' | 'tenant'>,
+  wallet: ReceivingWallet,
+  price: string,
+): readonly MppTerms[] {
   if (isFree(price)) return [proofTerms(ctx, wallet, price)]
   const { chain, network } = wallet
   return chargeableTokens(ctx, wallet).map((token) => {
@@ -40,7 +44,7 @@ export function mppTermsOf(ctx: Ctx, wallet: ReceivingWallet, price: string): re
   })
 }
 
-function chargeableTokens(ctx: Ctx, wallet: ReceivingWallet): readonly TokenInfo[] {
+function chargeableTokens(ctx: Pick<Ctx, 'chains'>, wallet: ReceivingWallet): readonly TokenInfo[] {
   if (wallet.network.settlesEip3009) return tokensByAuthorization(ctx, wallet)
   return wallet.supportedTokens.flatMap((symbol) => tokenBySymbol(wallet.network, symbol) ?? [])
 }

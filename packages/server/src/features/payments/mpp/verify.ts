@@ -63,7 +63,7 @@ type Terms = Requested & { readonly feePayer: boolean }
 type Opened = MppCredential & { readonly requested: Terms }
 
 /** Refuses a price below the minimum first: it is the seller's mistake, whatever the credential contains. */
-function refuseTooSmall(ctx: Ctx, terms: readonly MppTerms[]): void {
+function refuseTooSmall(ctx: Pick<Ctx, 'gasPrices' | 'settleMicroUsdMin'>, terms: readonly MppTerms[]): void {
   for (const { network, token, rawAmount } of terms)
     if (rawAmount !== 0n) refuseBelowMinimum(ctx, network, token, rawAmount)
 }
@@ -74,7 +74,7 @@ function refuseTooSmall(ctx: Ctx, terms: readonly MppTerms[]): void {
  * a payer could use the challenge of a cheaper resource or method, or keep old challenges, to pay less than the price.
  */
 function sentPurchase(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock'>,
   request: VerifyRequest,
   wallet: ReceivingWallet,
   { challenge, payload, source, requested: terms }: Opened,
@@ -159,7 +159,11 @@ function methodOf({ challenge }: MppCredential): MppMethod {
  * price and wallet. The hash of a payment that was already sent is accepted after the challenge has expired, since its money may
  * have arrived.
  */
-async function refuseUnlessGenuine(ctx: Ctx, request: VerifyRequest, credential: MppCredential): Promise<void> {
+async function refuseUnlessGenuine(
+  ctx: Pick<Ctx, 'clock' | 'mppSecrets' | 'tenant'>,
+  request: VerifyRequest,
+  credential: MppCredential,
+): Promise<void> {
   const { challenge } = credential
   if (!isKnownMethod(challenge))
     throw refusedMpp('method-unsupported', `Pay with ${mppMethodNames.map((name) => `${name}/charge`).join(' or ')}.`)
@@ -233,7 +237,7 @@ async function verifyProof(ctx: Ctx, purchase: MppPurchase): Promise<z.input<typ
 }
 
 /** Returns the account that made the proof; refuses a proof that is invalid or cannot be checked without a chain. */
-function proverOf(ctx: Ctx, { payload, source, challenge, network }: MppPurchase): Address {
+function proverOf(ctx: Pick<Ctx, 'signatures'>, { payload, source, challenge, network }: MppPurchase): Address {
   const parsed = parseTempoPayload(payload)
   if (!parsed.ok) throw refusedMpp(parsed.fault.reason, parsed.fault.message, { path: `/payload${parsed.fault.path}` })
   if (parsed.value.type !== 'proof')

@@ -88,7 +88,7 @@ export async function refundPayment(
  * Returns the payment if it may be refunded now. A grace period that this starts commits even if the request is refused until it
  * ends.
  */
-async function refundable(ctx: Ctx, paymentId: PaymentId): Promise<RefundableRow> {
+async function refundable(ctx: Pick<Ctx, 'db' | 'tenant'>, paymentId: PaymentId): Promise<RefundableRow> {
   const { row, verdict } = await ctx.db.tx(async (tx) => {
     const found = await judge(ctx, tx, paymentId)
     if (found.verdict.kind === 'announce') await announceRedemption(tx, paymentId, graceMs)
@@ -113,7 +113,7 @@ function refuse(verdict: RefundVerdict): void {
 }
 
 /** Adds the amount to the payment's refunds, under its lock, so that other refunds and redemptions since are seen. */
-async function addToRefunded(ctx: Ctx, tx: Tx, paymentId: PaymentId, rawAmount: bigint): Promise<void> {
+async function addToRefunded(ctx: Pick<Ctx, 'tenant'>, tx: Tx, paymentId: PaymentId, rawAmount: bigint): Promise<void> {
   const { row, verdict } = await judge(ctx, tx, paymentId)
   refuse(verdict)
   refuseMoreThanPaid(row, rawAmount)
@@ -135,7 +135,12 @@ function refuseMoreThanPaid({ rawAmount, refundedRaw, decimals, token }: Refunda
 }
 
 /** Returns the transfer that pays the refund, on the payment's own network. The recipient receives the full amount. */
-async function transferOf(ctx: Ctx, payment: RefundableRow, request: RefundRequest, raw: bigint): Promise<NewTransfer> {
+async function transferOf(
+  ctx: Pick<Ctx, 'db' | 'findSource' | 'tenant'>,
+  payment: RefundableRow,
+  request: RefundRequest,
+  raw: bigint,
+): Promise<NewTransfer> {
   const source = await sourceOf(ctx, request.fromWalletId ?? payment.walletId)
   if (source === undefined || networkFor(source.chain, ctx.tenant.environment).name !== payment.network)
     throw fail('managed-wallet-needed')
@@ -161,7 +166,10 @@ async function sourceOf(
  * Returns the present state of a refund, with 202 while it waits for an approval, for its response and for a repeat whose first response
  * was never sent.
  */
-export async function refundState(ctx: Ctx, refundId: string): Promise<z.input<typeof Refund> | Reply> {
+export async function refundState(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  refundId: string,
+): Promise<z.input<typeof Refund> | Reply> {
   const known: RefundId = id('rfd').parse(refundId)
   const row = await findRefund(ctx.db, ctx.tenant, known)
   const [refund] = row === undefined ? [] : await shownRefunds(ctx, [row])
@@ -171,7 +179,7 @@ export async function refundState(ctx: Ctx, refundId: string): Promise<z.input<t
 
 /** Refunds of a payment, newest first, whatever their status. Throws `payment-not-found`. */
 export async function pageOfRefunds(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
   paymentId: PaymentId,
   { limit, cursor }: z.output<typeof RefundQuery>,
 ): Promise<Page<z.input<typeof Refund>>> {
@@ -183,7 +191,10 @@ export async function pageOfRefunds(
 }
 
 /** The refunds with the wallet, the hash and the approval of their transfers, in the order of the rows. */
-async function shownRefunds(ctx: Ctx, rows: readonly RefundRow[]): Promise<z.input<typeof Refund>[]> {
+async function shownRefunds(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  rows: readonly RefundRow[],
+): Promise<z.input<typeof Refund>[]> {
   const found = await findTransfers(
     ctx.db,
     ctx.tenant,

@@ -16,7 +16,10 @@ const intervalsMax = 200
 const paymentsMax = 200_000
 
 /** Counts, sums, latencies and failures of the payments in a range, per interval of time. */
-async function paymentStatistics(ctx: Ctx, query: StatisticsQuery): Promise<Statistics> {
+async function paymentStatistics(
+  ctx: Pick<Ctx, 'db' | 'settleNanoUsdPerDayMax' | 'tenant'>,
+  query: StatisticsQuery,
+): Promise<Statistics> {
   const seconds = intervalSeconds[query.interval]
   refuseRange(query, seconds)
   const range = await rangeOf(ctx, query)

@@ -118,7 +118,11 @@ interface Signed {
 }
 
 /** Replaces what transfers reserved of the gas budget by what they cost. */
-async function endSigning(ctx: System, tx: Tx, ends: readonly Signed[]): Promise<void> {
+async function endSigning(
+  ctx: Pick<System, 'gasPrices' | 'outcomeWaiters'>,
+  tx: Tx,
+  ends: readonly Signed[],
+): Promise<void> {
   const transferIds = ends.map(({ transferId }) => transferId)
   const rows = await markEnded(tx, transferIds)
   tx.afterCommit(() => ctx.outcomeWaiters.resolve(transferIds))

@@ -201,7 +201,11 @@ async function paymentOf(ctx: Ctx, transferId: TransferId): Promise<ShownPayment
  * Signs if nobody has signed yet. A payment that ended without a signature stays without one. The credential leaves after the witness covers its payment:
  * a restored database that lost it would sign another one for a repeat.
  */
-async function credentialOf(ctx: Ctx, row: TransferRow, payment: PaymentRow): Promise<WalletPayment['credential']> {
+async function credentialOf(
+  ctx: Pick<Ctx, 'db' | 'walletKeys' | 'witness'>,
+  row: TransferRow,
+  payment: PaymentRow,
+): Promise<WalletPayment['credential']> {
   const { draft, validBefore, signature } = payment
   if (draft === null || validBefore === null || (signature === null && row.endedAt !== null)) return null
   const bytes =
@@ -213,7 +217,11 @@ async function credentialOf(ctx: Ctx, row: TransferRow, payment: PaymentRow): Pr
 type Unsigned = { readonly [name in 'draft' | 'validBefore']: NonNullable<PaymentRow[name]> }
 
 /** The wallet's signature, 65 bytes. Every signature of a payment is of the same stored message. */
-async function signatureOf(ctx: Ctx, row: TransferRow, { draft, validBefore }: Unsigned): Promise<Uint8Array> {
+async function signatureOf(
+  ctx: Pick<Ctx, 'db' | 'walletKeys'>,
+  row: TransferRow,
+  { draft, validBefore }: Unsigned,
+): Promise<Uint8Array> {
   const network = networkByName(row.fromNetwork)
   const token = network === undefined ? undefined : tokenBySymbol(network, row.fromToken)
   const signer = await createAccountSigners(ctx)(row.fromAddress)

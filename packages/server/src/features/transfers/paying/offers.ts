@@ -122,7 +122,7 @@ function jsonOf(body: string | undefined): unknown {
 }
 
 function whyNot(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'routingPartners' | 'settlerAddress'>,
   { tokens, maxAmount }: ChallengePayment,
   offer: Extract<OfferReading, { offer: unknown }>['offer'],
 ): Refusal['reason'] | undefined {

@@ -86,7 +86,7 @@ export function storePayment(ctx: Ctx, request: ChallengePayment): Promise<Trans
 
 /** Returns the wallet that a request names. Throws `wallet-not-found` or `wallet-retired`. */
 export async function usableSource(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'findSource' | 'tenant'>,
   { fromWalletId }: Pick<ChallengePayment, 'fromWalletId'>,
 ): Promise<SourceWallet> {
   const source = await ctx.findSource(ctx.db, ctx.tenant, fromWalletId)

@@ -95,7 +95,7 @@ function grow(ctx: Ctx, { blobKey, plan }: Reservation, request: ReservationRequ
 /** Returns as many of the wanted bytes as remain; the file limit if the plan has no storage limit. Locks the counter. */
 async function reserveBytes(
   tx: Tx,
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock' | 'tenant' | 'upgradeUrl'>,
   plan: Plan,
   { current, atLeast, wanted }: ReservationRequest,
 ): Promise<number> {

@@ -63,7 +63,7 @@ function announcedBytes({ headers }: Pick<StreamRequest, 'headers'>): number | u
 }
 
 /** Applies the plan's limit and the limit of a seal, which no plan exceeds. */
-function refuseIfFull(ctx: Ctx, plan: Plan, vault: VaultRow): void {
+function refuseIfFull(ctx: Pick<Ctx, 'upgradeUrl'>, plan: Plan, vault: VaultRow): void {
   refuseOver(ctx, 'files-per-vault-exceeded', plan.filesPerVault, vault.fileCount)
   refuseUnsealable(ctx, 'files-per-vault-exceeded', vault)
   refuseFullStream(vault)

@@ -18,7 +18,10 @@ const tokenPattern = /^vat_[A-Za-z0-9_-]{43}$/
  * undefined if the request has no such token. A token of another vault, and one that has expired or is gone with its vault, is
  * 401.
  */
-export async function vaultGuest(deps: Deps, { params, headers }: GuestRequest): Promise<Caller | undefined> {
+export async function vaultGuest(
+  deps: Pick<Deps, 'clock' | 'db' | 'environments'>,
+  { params, headers }: GuestRequest,
+): Promise<Caller | undefined> {
   const token = /^Bearer +(vat_[\x21-\x7e]{1,256}) *$/i.exec(headers.authorization ?? '')?.[1]
   if (token === undefined) return undefined
   if (!tokenPattern.test(token)) throw unauthorized('the vault token is malformed')
@@ -34,7 +37,10 @@ export async function vaultGuest(deps: Deps, { params, headers }: GuestRequest):
  * Returns a guest for a stream of events, by a vault's token or, once, by a ticket in the address: the ticket is used up here,
  * whatever becomes of the stream.
  */
-export async function streamGuest(deps: Deps, request: GuestRequest): Promise<Caller | undefined> {
+export async function streamGuest(
+  deps: Pick<Deps, 'clock' | 'db' | 'environments'>,
+  request: GuestRequest,
+): Promise<Caller | undefined> {
   const { ticket } = request.query
   if (ticket === undefined) return vaultGuest(deps, request)
   const { id: vaultId = '' } = request.params

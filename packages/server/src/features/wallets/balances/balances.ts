@@ -36,13 +36,20 @@ export async function balancesOfChild(
   return balancesOfManaged(ctx, { ...(await requireMasterWallet(ctx, params.id)), id, address }, query)
 }
 
-export async function balancesOfByo(ctx: Ctx, walletId: ByoWalletId): Promise<Balance[]> {
+export async function balancesOfByo(
+  ctx: Pick<Ctx, 'db' | 'readHolding' | 'tenant'>,
+  walletId: ByoWalletId,
+): Promise<Balance[]> {
   const wallet = await findByoWallet(ctx.db, ctx.tenant, walletId)
   if (wallet === undefined) throw fail('wallet-not-found')
   return (await amountsOf(ctx, wallet)).map((amount) => balance(wallet, amount))
 }
 
-async function balancesOfManaged(ctx: Ctx, holder: ManagedHolder, { spendable }: BalanceQuery): Promise<Balance[]> {
+async function balancesOfManaged(
+  ctx: Pick<Ctx, 'readFunds' | 'readHolding' | 'tenant'>,
+  holder: ManagedHolder,
+  { spendable }: BalanceQuery,
+): Promise<Balance[]> {
   if (!spendable) return (await amountsOf(ctx, holder)).map((amount) => balance(holder, amount))
   const network = requireNetwork(holder.network)
   const { id: walletId, address: owner } = holder

@@ -82,7 +82,7 @@ export function deriveNext(deriveAddress: DeriveAddress, parent: ParentRow, coun
 }
 
 function childrenOf(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock' | 'random'>,
   made: {
     readonly walletId: MasterWalletId
     readonly parent: ParentRow
@@ -106,7 +106,10 @@ function watchesOf({ chain, network, supportedTokens }: ParentRow, children: rea
   return children.map(({ id, address }) => ({ walletId: id, address, chain, network, supportedTokens }))
 }
 
-export async function getChildAddress(ctx: Ctx, params: z.output<typeof ChildAddressParams>): Promise<ChildAddress> {
+export async function getChildAddress(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  params: z.output<typeof ChildAddressParams>,
+): Promise<ChildAddress> {
   return shownChildAddress(await requireChildAddress(ctx, params))
 }
 
@@ -137,7 +140,7 @@ export function changeChildAddress(
 }
 
 export async function pageOfChildAddresses(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
   walletId: MasterWalletId,
   query: z.output<typeof PageQuery>,
 ): Promise<Page<ChildAddress>> {

@@ -73,7 +73,7 @@ function watchesOf(ctx: Pick<Ctx, 'tenant'>, { id: walletId, address }: Pick<Leg
 }
 
 /** For a repeat of the request that created it and whose response was never stored. */
-export async function providedLegacyWallet(ctx: Ctx): Promise<LegacyWallet> {
+export async function providedLegacyWallet(ctx: Pick<Ctx, 'db' | 'tenant'>): Promise<LegacyWallet> {
   const made = await findLegacyWallet(ctx.db, ctx.tenant)
   if (made === undefined) throw new Error('an Idempotency-Key refers to a legacy wallet that does not exist')
   return shownLegacyWallet(ctx, made, made.coin)
@@ -91,13 +91,16 @@ function shownLegacyWallet(ctx: Pick<Ctx, 'tenant'>, wallet: LegacyWalletRow, co
   return { id, address, coin, chain: placeOf(coin, ctx.tenant.environment).chain, createdAt }
 }
 
-export async function getLegacyWallet(ctx: Ctx): Promise<LegacyWallet> {
+export async function getLegacyWallet(ctx: Pick<Ctx, 'db' | 'tenant'>): Promise<LegacyWallet> {
   const wallet = await requireLegacyWallet(ctx)
   return shownLegacyWallet(ctx, wallet, wallet.coin)
 }
 
 /** The wallet's balance of each coin, as of a block that is at most one block time old. */
-export async function balanceOfLegacy(ctx: Ctx, { coin }: LegacyBalanceQuery): Promise<LegacyBalance> {
+export async function balanceOfLegacy(
+  ctx: Pick<Ctx, 'db' | 'readHolding' | 'tenant'>,
+  { coin }: LegacyBalanceQuery,
+): Promise<LegacyBalance> {
   const { environment } = ctx.tenant
   const places = coin === undefined ? coinsOf(environment) : [placeOf(coin, environment)]
   const { id, address } = await requireLegacyWallet(ctx)
@@ -116,7 +119,10 @@ async function balanceAt(
   return { coin, chain, tokenSymbol, formattedBalance: formatAmount(raw, decimals), rawBalance: raw.toString() }
 }
 
-export async function historyOfLegacy(ctx: Ctx, query: TransactionQuery): Promise<Page<WalletTransaction>> {
+export async function historyOfLegacy(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  query: TransactionQuery,
+): Promise<Page<WalletTransaction>> {
   const { id } = await requireLegacyWallet(ctx)
   return pageOfTransactions(ctx, id, query)
 }

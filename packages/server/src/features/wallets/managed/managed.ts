@@ -7,7 +7,10 @@ import type { Ctx } from '../ports.ts'
 import type { MasterWallet, MasterWalletListQuery } from './schema.ts'
 import { findMasterWallet, listMasterWallets, type MasterWalletRow } from './store.ts'
 
-export async function getMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise<MasterWallet> {
+export async function getMasterWallet(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  walletId: MasterWalletId,
+): Promise<MasterWallet> {
   return shownMasterWallet(await requireMasterWallet(ctx, walletId))
 }
 

@@ -111,7 +111,7 @@ interface Holding {
 
 /** Refuses wallets with more than frozen money and worthless coin; returns whether any has frozen money. */
 async function refuseHoldings(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'deposits' | 'tenant'>,
   chain: Chain,
   { dust, block }: { readonly dust: bigint; readonly block: bigint },
   wallets: readonly (UsedChild | MasterWalletRow)[],

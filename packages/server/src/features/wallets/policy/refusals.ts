@@ -10,7 +10,10 @@ const errorsMax = 10
  * Runs the work in a transaction, and records a policy's refusal in the audit log, in a separate transaction, since the first one is rolled
  * back.
  */
-export async function underPolicy<T>(ctx: Ctx, work: (tx: Tx) => Promise<T>): Promise<T> {
+export async function underPolicy<T>(
+  ctx: Pick<Ctx, 'audit' | 'db' | 'mayRecordRefusal'>,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
   try {
     return await ctx.db.tx(work)
   } catch (error) {
@@ -23,7 +26,7 @@ export async function underPolicy<T>(ctx: Ctx, work: (tx: Tx) => Promise<T>): Pr
  * Records a policy's refusal in the audit log after the transaction of the work ended; ignores other errors. Each record counts as a change of
  * settings, since nothing deletes it: a caller beyond that limit leaves none.
  */
-export async function keepRefusal(ctx: Ctx, error: unknown): Promise<void> {
+export async function keepRefusal(ctx: Pick<Ctx, 'audit' | 'db' | 'mayRecordRefusal'>, error: unknown): Promise<void> {
   for (const [code, action] of Object.entries(refusals))
     if (isProblem(error, code) && ctx.mayRecordRefusal?.() !== false)
       await ctx.db.tx((tx) => auditRefusal(ctx, tx, action, error))

@@ -140,7 +140,11 @@ async function writeScreenings(
 }
 
 /** Records the change of a flag in the audit log, and publishes its event. */
-async function announce(ctx: Ctx, tx: Tx, { deposit, from, to, evidence }: Flagging): Promise<void> {
+async function announce(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'publish'>,
+  tx: Tx,
+  { deposit, from, to, evidence }: Flagging,
+): Promise<void> {
   // A flag that booking set and the first screening ended was never reported.
   if (from === to || (from !== 'flagged' && to !== 'flagged')) return
   const { id, walletId, from: sender } = deposit

@@ -88,7 +88,12 @@ export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates):
 }
 
 /** Locks the children, and returns those whose money no other request has reserved since it was read; the next sweep takes the others. */
-async function lockFunded(ctx: Ctx, tx: Tx, terms: SweepTerms, { funded }: Candidates): Promise<readonly Funded[]> {
+async function lockFunded(
+  ctx: Pick<Ctx, 'deposits' | 'tenant'>,
+  tx: Tx,
+  terms: SweepTerms,
+  { funded }: Candidates,
+): Promise<readonly Funded[]> {
   if (funded.length === 0) return funded
   await lockStoring(tx, ctx.tenant)
   const covered = await lockCovered(
@@ -121,7 +126,11 @@ function wantOf(tenant: Tenant, terms: SweepTerms, child: Pick<Funded, 'id' | 'a
   return { asset: assetOf(tenant, terms, child), rawAmount: child.rawAmount, gasLimit: 0n, dataBytes: 0 }
 }
 
-function sweepOf(ctx: Ctx, { wallet, token, trigger }: SweepTerms, { isPartial }: Candidates): SweepRow {
+function sweepOf(
+  ctx: Pick<Ctx, 'clock' | 'random'>,
+  { wallet, token, trigger }: SweepTerms,
+  { isPartial }: Candidates,
+): SweepRow {
   return {
     id: newId('swp', ctx),
     masterWalletId: wallet.id,
@@ -206,7 +215,11 @@ export interface Candidates {
 }
 
 /** The children of a sweep with a sufficient balance on the chain, at most this many. Throws `chain-unavailable` rather than omit one. */
-export async function collectCandidates(ctx: Ctx, terms: SweepTerms, most = sweepChildrenMax): Promise<Candidates> {
+export async function collectCandidates(
+  ctx: Pick<Ctx, 'db' | 'readFunds' | 'tenant'>,
+  terms: SweepTerms,
+  most = sweepChildrenMax,
+): Promise<Candidates> {
   if (terms.childAddressIds !== undefined) {
     const named = await requireNamed(ctx, terms, terms.childAddressIds)
     return { funded: await fundedOf(ctx, terms, named), scannedTo: undefined, isPartial: false }
@@ -231,7 +244,7 @@ async function requireNamed(
 
 /** Checks children page by page until the sweep is full, the maximum was checked, or no more exist. */
 async function scan(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'readFunds' | 'tenant'>,
   terms: SweepTerms,
   { first, most }: { readonly first: number; readonly most: number },
 ): Promise<Candidates> {

@@ -29,7 +29,7 @@ export async function getSweep(ctx: Pick<Ctx, 'db' | 'tenant'>, params: z.output
 }
 
 /** The present state of a sweep, for a repeat of the request that created it. */
-export async function resumeSweep(ctx: Ctx, resourceId: string): Promise<Sweep> {
+export async function resumeSweep(ctx: Pick<Ctx, 'db' | 'tenant'>, resourceId: string): Promise<Sweep> {
   const sweepId = id('swp').parse(resourceId)
   const walletId = await findSweptWallet(ctx.db, ctx.tenant, sweepId)
   if (walletId === undefined) throw fail('sweep-not-found')
@@ -37,7 +37,7 @@ export async function resumeSweep(ctx: Ctx, resourceId: string): Promise<Sweep> 
 }
 
 export async function pageOfSweeps(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
   walletId: MasterWalletId,
   query: z.output<typeof PageQuery>,
 ): Promise<Page<SweepSummary>> {

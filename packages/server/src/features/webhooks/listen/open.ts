@@ -34,7 +34,11 @@ export async function listen(
   return new Reply(200, response, eventStreamHeaders)
 }
 
-async function placeOf(ctx: Ctx, { from }: ListenQuery, lastEventId: string | undefined): Promise<StreamPosition> {
+async function placeOf(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  { from }: ListenQuery,
+  lastEventId: string | undefined,
+): Promise<StreamPosition> {
   if (lastEventId === undefined || lastEventId === '') {
     // No event is later than now, so a start in the future is the present position, without a search.
     const isNow = from === undefined || from > ctx.clock.now()

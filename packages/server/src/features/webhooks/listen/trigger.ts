@@ -102,7 +102,12 @@ async function holdActive(tx: Tx, ctx: Pick<Ctx, 'tenant'>, webhookId: WebhookId
   if (!webhook.isActive) throw failWebhook('webhook-disabled')
 }
 
-async function deliver(tx: Tx, ctx: Ctx, event: Event, webhookIds: readonly WebhookId[]): Promise<void> {
+async function deliver(
+  tx: Tx,
+  ctx: Pick<Ctx, 'clock' | 'random'>,
+  event: Event,
+  webhookIds: readonly WebhookId[],
+): Promise<void> {
   const ids = webhookIds.map(() => newId('del', ctx))
   const eventIds = webhookIds.map(() => event.id)
   const types = webhookIds.map(() => event.type)

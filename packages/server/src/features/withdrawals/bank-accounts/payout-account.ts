@@ -134,7 +134,11 @@ async function removeOne(ctx: Ctx, account: AccountRemoval): Promise<void> {
 }
 
 /** The account whose id was never stored: the partner returns it for a repeated request with the same key. Undefined if it created none. */
-async function lostAccount(ctx: Ctx, partner: OffRamp, account: AccountRemoval): Promise<string | undefined> {
+async function lostAccount(
+  ctx: Pick<Ctx, 'db' | 'sealer' | 'tenant'>,
+  partner: OffRamp,
+  account: AccountRemoval,
+): Promise<string | undefined> {
   const { accountName, details: sealed } = account
   if (sealed === null) return undefined
   const agreed = await partner.createAccount(newAccount(ctx, account, { accountName, sealed }))

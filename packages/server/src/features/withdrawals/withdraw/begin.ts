@@ -53,7 +53,11 @@ export function startOf({ createdAt, releasedAt }: WithdrawalRow): Date {
   return releasedAt ?? createdAt
 }
 
-async function createPayout(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fault | undefined> {
+async function createPayout(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  partner: OffRamp,
+  row: WithdrawalRow,
+): Promise<Fault | undefined> {
   if (ctx.clock.now().getTime() - startOf(row).getTime() > createPayoutMsMax) return { reason: 'partner-unavailable' }
   // Deleted while it waited for an approval or for the partner: nobody expects money there any more.
   if ((await findBankAccount(ctx.db, ctx.tenant, row.bankAccountId)) === undefined)
@@ -95,7 +99,7 @@ function isFit({ awaitsDeposit, deposit }: Payout, { rawAmount, fromAddress }: W
 
 /** Why the tokens must not be sent: a payout that was created long ago may have expired, or may expect another deposit now. */
 async function whyNotPayable(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
   partner: OffRamp,
   row: WithdrawalRow & { readonly payoutId: string },
 ): Promise<Fault | undefined> {

@@ -53,13 +53,21 @@ export async function complete(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<vo
 }
 
 /** Marks that the partner has converted the tokens and pays out the money. */
-export async function recordConversion(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<void> {
+export async function recordConversion(
+  ctx: Pick<Ctx, 'clock' | 'publish' | 'tenant'>,
+  tx: Tx,
+  row: WithdrawalRow,
+): Promise<void> {
   await markConverted(tx, ctx.tenant, row.id)
   await publishUpdated(ctx, tx, { ...row, status: 'conversion_complete' })
 }
 
 /** Marks that the tokens of a failed withdrawal are back in the wallet. */
-export async function recordRefund(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<void> {
+export async function recordRefund(
+  ctx: Pick<Ctx, 'clock' | 'publish' | 'tenant'>,
+  tx: Tx,
+  row: WithdrawalRow,
+): Promise<void> {
   await markRefunded(tx, ctx.tenant, row.id)
   await publishUpdated(ctx, tx, { ...row, refund: 'done' })
 }

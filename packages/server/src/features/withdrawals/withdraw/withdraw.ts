@@ -85,7 +85,7 @@ async function approvalFor(
 
 /** Reserves the same amounts as its transfer, until that exists. */
 async function reserveFunds(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'deposits' | 'tenant'>,
   tx: Tx,
   { id: subjectId, rawAmount }: PlannedRow,
   plan: TransferPlan,
@@ -100,7 +100,7 @@ async function reserveFunds(
 }
 
 /** The present state, for a repeated request whose first response was never stored. */
-export function withdrawalState(ctx: Ctx, withdrawalId: string): Promise<Withdrawal | Reply> {
+export function withdrawalState(ctx: Pick<Ctx, 'db' | 'tenant'>, withdrawalId: string): Promise<Withdrawal | Reply> {
   return respond(ctx, id('wdr').parse(withdrawalId))
 }
 
@@ -115,7 +115,7 @@ async function advance(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal
   return respond(ctx, withdrawalId)
 }
 
-async function respond(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal | Reply> {
+async function respond(ctx: Pick<Ctx, 'db' | 'tenant'>, withdrawalId: WithdrawalId): Promise<Withdrawal | Reply> {
   const row = await requireWithdrawal(ctx, withdrawalId)
   if (row.approvalId !== null) {
     const withdrawal = await shownOne(ctx, row)
@@ -197,7 +197,7 @@ function refuseSmall(text: string, { decimals }: TokenInfo): void {
     })
 }
 
-export async function getWithdrawal(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal> {
+export async function getWithdrawal(ctx: Pick<Ctx, 'db' | 'tenant'>, withdrawalId: WithdrawalId): Promise<Withdrawal> {
   return shownOne(ctx, await requireWithdrawal(ctx, withdrawalId))
 }
 
@@ -207,7 +207,10 @@ async function requireWithdrawal(ctx: Pick<Ctx, 'db' | 'tenant'>, withdrawalId: 
   return row
 }
 
-export async function pageOfWithdrawals(ctx: Ctx, query: WithdrawalListQuery): Promise<Page<Withdrawal>> {
+export async function pageOfWithdrawals(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  query: WithdrawalListQuery,
+): Promise<Page<Withdrawal>> {
   const { limit, cursor, ...filters } = query
   const rows = await listWithdrawals(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, query.limit, (row) => row.id)
@@ -215,7 +218,7 @@ export async function pageOfWithdrawals(ctx: Ctx, query: WithdrawalListQuery): P
 }
 
 /** Withdrawals as callers see them, in the same order. */
-async function shown(ctx: Ctx, rows: readonly WithdrawalRow[]): Promise<Withdrawal[]> {
+async function shown(ctx: Pick<Ctx, 'db' | 'tenant'>, rows: readonly WithdrawalRow[]): Promise<Withdrawal[]> {
   const transferIds = rows.flatMap(({ transferId }) => (transferId === null ? [] : [transferId]))
   const hashes = await findHashes(ctx.db, ctx.tenant, transferIds)
   const approvals = await approvalStates(ctx, rows)
@@ -225,7 +228,7 @@ async function shown(ctx: Ctx, rows: readonly WithdrawalRow[]): Promise<Withdraw
   })
 }
 
-async function shownOne(ctx: Ctx, row: WithdrawalRow): Promise<Withdrawal> {
+async function shownOne(ctx: Pick<Ctx, 'db' | 'tenant'>, row: WithdrawalRow): Promise<Withdrawal> {
   const [one] = await shown(ctx, [row])
   if (one === undefined) throw new Error('a withdrawal has no public form')
   return one

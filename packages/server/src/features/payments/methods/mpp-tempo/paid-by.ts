@@ -36,7 +36,11 @@ export async function paidBy(ctx: Ctx, purchase: TempoPurchase, hash: Hex) {
  * may have invented the hash and the node the transfer, and a node may hide one. If no majority decides in time it throws
  * `chain-unavailable`: a refusal would make the payer of a real transfer pay again.
  */
-async function finalReceipt(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
+async function finalReceipt(
+  ctx: Pick<Ctx, 'chains' | 'settleWaitMs'>,
+  purchase: TempoPurchase,
+  hash: Hex,
+): Promise<Receipt | undefined> {
   const receipt = await pollUntil(
     { waitMs: Math.min(waitMsMax, ctx.settleWaitMs), pollMs: pollMsFirst, growth: pollGrowth, lastRead: 'always' },
     (at) => readReceipt(ctx, purchase, hash, at),
@@ -48,7 +52,7 @@ async function finalReceipt(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promi
 
 /** Returns the receipt that a majority confirms, `none` if this is the last read and a majority has none, and undefined while no majority decides. */
 async function readReceipt(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'chains'>,
   purchase: TempoPurchase,
   hash: Hex,
   { isFirst, isLast }: PollRead,

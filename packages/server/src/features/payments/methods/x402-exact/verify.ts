@@ -78,7 +78,10 @@ export async function verifyExact(
 }
 
 /** Returns the payment identifier (x402 extension payment-identifier); version 1 has none. */
-function nameOf(ctx: Ctx, { payload: payment, verdict: { payer } }: CheckedCredential): Promise<PaymentName> {
+function nameOf(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  { payload: payment, verdict: { payer } }: CheckedCredential,
+): Promise<PaymentName> {
   const extensions = payment.x402Version === 2 ? payment.extensions : undefined
   return namePayment(ctx, extensions, { payer, fingerprint: fingerprintOf(payment.payload) })
 }

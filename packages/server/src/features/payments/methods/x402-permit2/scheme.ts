@@ -35,7 +35,10 @@ import type { CheckedPayment, Claim, ParsedRequest, Scheme, Step } from '../meth
  * Scheme `exact` by Permit2 needs no kind of its own. A network whose node fails is left out this time; a proxy that was found is
  * not queried again.
  */
-async function permit2Kinds(ctx: Ctx, networks: readonly Network[]): Promise<readonly SupportedKind[]> {
+async function permit2Kinds(
+  ctx: Pick<Ctx, 'chainMemory' | 'chains' | 'settlerAddress'>,
+  networks: readonly Network[],
+): Promise<readonly SupportedKind[]> {
   const offered = await Promise.all(networks.map((network) => hasUptoProxy(ctx, network)))
   return networks
     .filter((_, index) => offered[index])
@@ -157,7 +160,7 @@ function check(ctx: Ctx, { payment, scheme, expected }: Request): CheckedPayment
  * was served; one that permits less than this charge is refused. An `exact` permit gets what its amount pays for, if that is less than the usual grant.
  */
 function grantOf(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'gasPrices' | 'settleMicroUsdMin'>,
   { network, token }: Expected,
   { transfer: { scheme, owner, permitted: raw }, permit2612 }: GoodVerdict,
 ): Pick<StoredPermit2, 'gas' | 'least'> {
@@ -198,7 +201,11 @@ async function chargeUpto(ctx: Ctx, requested: Expected, paymentId: PaymentId, p
 }
 
 /** Whether a charge is below the smallest one, both at verify and now. A payment that is no longer verified is not charged again. */
-async function isBelowLeast(ctx: Ctx, { network, token, rawAmount }: Expected, paymentId: PaymentId): Promise<boolean> {
+async function isBelowLeast(
+  ctx: Pick<Ctx, 'db' | 'gasPrices' | 'settleMicroUsdMin'>,
+  { network, token, rawAmount }: Expected,
+  paymentId: PaymentId,
+): Promise<boolean> {
   const terms = await uptoTermsOf(ctx.db, paymentId)
   if (terms === undefined || (terms.least !== null && rawAmount >= terms.least)) return false
   return rawAmount < leastChargeOf(ctx, network, token, terms.gas ?? gasOfUpto.ordinary)
