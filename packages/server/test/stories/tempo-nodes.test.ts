@@ -265,8 +265,8 @@ test('an invented hash costs few requests to two nodes, and fewer for a challeng
     return truth()
   }
   for (const node of [liar, second]) node.lie('eth_getTransactionReceipt', count)
-  // It waits as long as a service does that waits for settlements.
-  const { base: patient } = await world.another({ role: 'api', settleWaitMs: 6_000 })
+  // It waits as long as a service does that waits for settlements. A node that a busy machine delays is not slow for it: a request to the next one would count.
+  const { base: patient } = await world.another({ role: 'api', settleWaitMs: 6_000, rpcTimeoutMs: 60_000 })
   const costOf = async (offer: MppChallenge): Promise<number> => {
     requested = 0
     const answer = await verify(push(offer, hash, payer), patient)
@@ -275,10 +275,10 @@ test('an invented hash costs few requests to two nodes, and fewer for a challeng
   }
   try {
     const used = await challenge()
-    // One read each 200 ms would be 29. A read that fails over to the other node is one more.
-    expect(await costOf(used)).toBeLessThanOrEqual(15)
+    // One read each 200 ms would be 29.
+    expect(await costOf(used)).toBeLessThanOrEqual(10)
     expect((await verify(push(used, await payer.broadcast(used), payer))).status).toBe(200)
-    expect(await costOf(used), 'of one node, and then of both').toBeLessThanOrEqual(6)
+    expect(await costOf(used), 'of one node, and then of both').toBeLessThanOrEqual(3)
   } finally {
     for (const node of [liar, second]) node.tellTheTruth()
   }

@@ -2,8 +2,7 @@ import type { Address, Hex } from '@purser/protocol'
 import type { Tx } from '../../platform/db/db.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx } from '../../platform/leases/store.ts'
-import type { Receipt } from '../port.ts'
-import { hasLongBeenLost, type Losses, lossesOf } from './lost-nonces.ts'
+import type { Receipt, Verdict } from '../port.ts'
 import type { Handlers, LaneHandler, LaneTransaction, MinedTransaction } from './port.ts'
 import { insertFoundAttempt, listFinalRaw, listKnownHashes, markFinal, markReorganized } from './recovery-store.ts'
 import {
@@ -34,6 +33,8 @@ const stuckBlocks = 5
 const rebroadcastMs = 3_000
 /** Transactions without a receipt that are processed at the same time. */
 const missingAtOnce = 4
+/** How long a node may lag. */
+const lagMsMin = 120_000
 
 /**
  * Reads the receipts of the transactions that these accounts sent, advances each transaction to the state on chain, and rebroadcasts those that are
@@ -358,4 +359,40 @@ async function notifyMined(handlers: Handlers, tx: Tx, mined: readonly Observed[
     if (atOnce.length > 0) await handler.onMinedAndFinal?.(tx, atOnce)
     if (final.length > 0) await handler.onFinal(tx, final)
   }
+}
+
+/** Verdicts of a quorum on the nonces of transactions, by their ids. */
+type Losses = ReadonlyMap<string, Verdict>
+
+/**
+ * Queries the quorum once for all transactions that are missing though a node counts their nonces: in a burst, nodes count many before they have the
+ * receipts. Leaves out those that it found lost not long ago.
+ */
+async function lossesOf(parts: LaneParts, counted: readonly TransactionRow[], attempts: Attempts): Promise<Losses> {
+  const due = counted.filter(({ id }) => !isRecentlyLost(parts, id))
+  const questions = due.map(({ id, sender, nonce }) => {
+    return { sender, nonce, hashes: (attempts.get(id) ?? []).map(({ hash }) => hash) }
+  })
+  const verdicts = await parts.chain.areNoncesLost(questions)
+  return new Map(due.map(({ id }, index) => [id, verdicts[index] ?? 'undecided']))
+}
+
+/** Whether a quorum found the transaction lost, but not for longer than a node may lag. */
+function isRecentlyLost({ usedSince, chain, deps }: LaneParts, id: string): boolean {
+  const { blockTimeMs, confirmationDepth } = chain.network
+  const since = usedSince.get(id)
+  const lagMs = Math.max(lagMsMin, blockTimeMs * confirmationDepth * 4)
+  return since !== undefined && deps.clock.now().getTime() - since <= lagMs
+}
+
+/**
+ * Whether a quorum finds the nonce used without a receipt of ours, and found so before, longer ago than a node may lag. Counted from the first such
+ * finding, not from the transaction's creation, because it may have waited long before it could be sent. One node neither begins nor ends the time.
+ */
+function hasLongBeenLost({ usedSince, deps }: LaneParts, { id }: TransactionRow, losses: Losses): boolean {
+  const since = usedSince.get(id)
+  const verdict = losses.get(id)
+  if (verdict === 'no') usedSince.delete(id)
+  if (verdict === 'yes' && since === undefined) usedSince.set(id, deps.clock.now().getTime())
+  return verdict === 'yes' && since !== undefined
 }

@@ -8,7 +8,7 @@ import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
 import { lockPayer, nextPollTime, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { beginWaiting, isWaitingForAllowance } from './begin-waiting.ts'
 import { end } from './ending.ts'
-import { allowanceOf, endOf, slippageBps } from './partner.ts'
+import { allowanceOf, slippageBps } from './partner.ts'
 import {
   type DueForPoll,
   isAnyDueForPoll,
@@ -18,6 +18,7 @@ import {
   setPartnerStatus,
   takeMessage,
 } from './partner-store.ts'
+import { endOf } from './plan.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { proveCall } from './proof.ts'
 import { findDeliveries, isRefundOf, type ProvenRefund, proveRefund, refundedTogetherMax } from './refund-proof.ts'

@@ -1,14 +1,6 @@
-import {
-  type Address,
-  formatAmount,
-  type Hex,
-  type Network,
-  sameAddress,
-  selectorOf,
-  zeroAddress,
-} from '@purser/protocol'
+import { type Address, formatAmount, type Hex, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
-import type { PlannedCall, RouteEnd, RouteQuote, RouteRequest, RoutingPartner } from '../../partners/routing/port.ts'
+import type { PlannedCall, RouteQuote, RouteRequest, RoutingPartner } from '../../partners/routing/port.ts'
 import { type Coin, encodeAllowance, gasLimitOf } from '../funds/index.ts'
 import { fail } from './errors.ts'
 import type { Ctx, PlannedStep } from './ports.ts'
@@ -147,11 +139,6 @@ export async function allowanceOf(
 ): Promise<bigint> {
   const response = await chain.agreedCall(token, encodeAllowance({ owner, spender }))
   return /^0x[0-9a-f]{64}$/i.test(response) ? BigInt(response) : 0n
-}
-
-/** The coin as partners name it: by the zero address. */
-export function endOf(network: Network, { symbol, address, decimals }: Coin): RouteEnd {
-  return { network, token: { symbol, decimals, address: address ?? zeroAddress } }
 }
 
 function word(value: bigint | Address): string {

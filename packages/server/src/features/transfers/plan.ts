@@ -6,6 +6,7 @@ import {
   type Network,
   sameAddress,
   tokenBySymbol,
+  zeroAddress,
 } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
 import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
@@ -35,7 +36,7 @@ import {
 import { type Gas, hasNoSource, type SourceWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
 import { canBeGasless } from './gasless/begin.ts'
-import { endOf, partnerSteps, priceTooLow, requestQuoteAbove, slippageBps } from './partner.ts'
+import { partnerSteps, priceTooLow, requestQuoteAbove, slippageBps } from './partner.ts'
 import type { AllowanceKey } from './partner-store.ts'
 import type { Ctx, PlannedStep, TransferPlan } from './ports.ts'
 import { findQuote, type QuoteId, type QuoteRow } from './quote-store.ts'
@@ -98,9 +99,8 @@ function keptNote(quote: RouteQuote | undefined, coins: readonly Coin[]): string
 function refuseOtherKind({ fromWalletId, fromWalletType }: NewTransfer): void {
   const kind = fromWalletId.startsWith('mwt_') ? 'master' : 'child'
   if (fromWalletType === undefined || fromWalletType === kind) return
-  throw failPlatform('validation-error', {
-    errors: [{ path: '/fromWalletType', message: `does not match fromWalletId: ${kind}` }],
-  })
+  const errors = [{ path: '/fromWalletType', message: `does not match fromWalletId: ${kind}` }]
+  throw failPlatform('validation-error', { errors })
 }
 
 function coinOf(network: Network, symbol: string, path: string): Coin {
@@ -109,9 +109,13 @@ function coinOf(network: Network, symbol: string, path: string): Coin {
   const token = tokenBySymbol(network, symbol)
   if (token !== undefined) return token
   const known = [...(native === undefined ? [] : [native]), ...network.tokens].map((one) => one.symbol)
-  throw fail('token-not-supported', {
-    errors: [{ path, message: `is not a token of ${network.name}, which has ${known.join(', ')}` }],
-  })
+  const errors = [{ path, message: `is not a token of ${network.name}, which has ${known.join(', ')}` }]
+  throw fail('token-not-supported', { errors })
+}
+
+/** The coin as partners name it: by the zero address. */
+export function endOf(network: Network, { symbol, address, decimals }: Coin): RouteEnd {
+  return { network, token: { symbol, decimals, address: address ?? zeroAddress } }
 }
 
 /** Refuses listed recipients always. With live keys, refuses every recipient while neither the list nor the oracle can screen it. */
@@ -128,7 +132,7 @@ interface PricingTerms {
   readonly coin: Coin
   readonly toCoin: Coin
   readonly rawAmount: bigint
-  /** The least that must arrive, in the smallest key of `toCoin`. */
+  /** The least that must arrive, in the smallest unit of `toCoin`. */
   readonly floor: bigint
   readonly to: Address
   readonly ends: { readonly from: RouteEnd; readonly to: RouteEnd }
@@ -244,7 +248,7 @@ export interface FloorTerms {
 const parBps = 9_800n
 
 /**
- * The least amount that must arrive at the recipient, in the smallest key of `toCoin`: the caller's minimum, else the quoted amount, else
+ * The least amount that must arrive at the recipient, in the smallest unit of `toCoin`: the caller's minimum, else the quoted amount, else
  * 98 % of par. A coin and a token have no par, so the caller must name a minimum or a quote.
  */
 export async function floorOf(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, terms: FloorTerms): Promise<bigint> {
@@ -350,11 +354,8 @@ export function wantsOf(tenant: Tenant, plan: Planned, except?: string): readonl
     const asset = { ...assetOf(tenant, plan, { payer, coin: native }), except }
     return { asset, part, reason, rawAmount: step.value, ...gasOf(step) }
   })
-  return coin.address === undefined ? paid : [{ ...token, ...approvedTo(allowanceKeyOf(plan)) }, ...paid]
-}
-
-function approvedTo(key: AllowanceKey | undefined): Pick<PlannedWant, 'spender'> {
-  return key === undefined ? {} : { spender: key.spender }
+  const spender = allowanceKeyOf(plan)?.spender
+  return coin.address === undefined ? paid : [{ ...token, ...(spender === undefined ? {} : { spender }) }, ...paid]
 }
 
 /** The transfer as a claim on its snapshot; `except` is a subject that has already reserved the same amounts. */
