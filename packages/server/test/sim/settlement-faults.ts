@@ -100,7 +100,7 @@ export const settlementFaults: readonly Fault[] = [
   },
   {
     name: 'a-nonce-is-given-up-unseen',
-    file: 'chain/lanes/lost-nonces.ts',
+    file: 'chain/lanes/follow.ts',
     find: 'const verdict = losses.get(id)\n',
     replace: "const verdict = losses.get(id) === undefined ? undefined : 'yes'\n",
     within: 30,
