@@ -3,7 +3,7 @@ import { requireFresh } from '../../platform/access.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { newRequestId, problemResponse, type RawResponse } from '../../platform/http/call.ts'
 import { type People, refuseOtherOrigin } from '../../platform/http/identify.ts'
-import { readJson } from '../../platform/http/json.ts'
+import { readJson, shapeOf } from '../../platform/http/json.ts'
 import { validationProblem } from '../../platform/http/problem.ts'
 import type { PageRequest, PublicPage } from '../../platform/http/server.ts'
 import { parseUrl } from '../../platform/parse-url.ts'
@@ -83,8 +83,10 @@ interface Mounted {
   readonly options: Pick<SignInOptions, 'secret' | 'issuers' | 'sendMail' | 'isSignUpOpen'>
 }
 
-/** The largest request is a passkey's: its attestation has a chain of certificates, a few kilobytes. */
+/** The largest request is a passkey's: its attestation has a chain of certificates, a few kilobytes, in about 20 values. */
 const signInBytesMax = 32_768
+/** Most names and values of a body: each is compared with a schema before the limits of the address. */
+const signInNodesMax = 128
 
 /** The pages under `/auth`, where people sign in and out. */
 export function signInPages(deps: Deps, mounted: Mounted): PublicPage[] {
@@ -130,7 +132,7 @@ async function respondToSignIn(
   if (paths[method]?.some((known) => known.test(path)) !== true) throw failPlatform('not-found')
   if (method !== 'GET') refuseForeign(path === '/link' ? new URL(baseUrl) : people, headers, body)
   else if (openedPath.test(path)) refuseUnseen(headers)
-  const sent = body.length === 0 ? undefined : readJson(body)
+  const sent = body.length === 0 ? undefined : readSignIn(body)
   refuseUnstorable(url, sent)
   refuseLong(url, sent)
   const begun = issuerPath.test(path) ? IssuerBody.safeParse(sent) : undefined
@@ -146,6 +148,12 @@ async function respondToSignIn(
   fields.set(addressHeader, address)
   const init = { method, headers: fields, ...(body.length > 0 && { body: Buffer.from(body) }) }
   return rawResponse(await withSemaphores(queues, () => handler(new Request(`${baseUrl}${url}`, init))))
+}
+
+function readSignIn(body: Uint8Array): unknown {
+  const shape = shapeOf(body)
+  if (shape.nodes <= signInNodesMax) return readJson(body, shape)
+  throw failPlatform('validation-error', { errors: [{ path: '', message: 'must have fewer members' }] })
 }
 
 /** Most characters of `User-Agent` in the row of a session. Browsers send fewer than 300. */

@@ -106,8 +106,8 @@ async function findCaller(
   // A ticket or a signed link is looked up whatever credential is beside it.
   const showsLink = query.ticket !== undefined || query.signature !== undefined
   if (operation.guests !== undefined && (credential === undefined || showsLink)) count.lookup('')
-  const isReadable = unstorableTexts([params, query]).length === 0
-  const guest = isReadable ? await operation.guests?.(operation.deps, request) : undefined
+  const mayBeGuest = operation.guests !== undefined && unstorableTexts([params, query]).length === 0
+  const guest = mayBeGuest ? await operation.guests(operation.deps, request) : undefined
   if (guest !== undefined) {
     if (guest.actor.kind === 'guest') count.guest(guest.actor.guestId)
     else count.address()

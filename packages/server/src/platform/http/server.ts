@@ -30,7 +30,7 @@ import {
   preflightResponse,
   varyOf,
 } from './cross-origin.ts'
-import { headFault } from './head-faults.ts'
+import { headFault, routedUrl } from './head-faults.ts'
 import { type HttpOptions, type HttpServer, limitsDefault, noCompilers, nodeOptions } from './http-options.ts'
 import { type Count, identify, organisationHeaders } from './identify.ts'
 import { createReadingPauses } from './pause-reading.ts'
@@ -80,6 +80,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     keepAliveTimeout: 72_000,
     exposeHeadRoutes: false,
     genReqId: () => newRequestId(options.deps),
+    rewriteUrl: ({ url = '' }) => routedUrl(url),
     routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
     frameworkErrors: (error, request, reply) => {
       void turnAway(request as unknown as FastifyRequest, reply as unknown as FastifyReply, error)

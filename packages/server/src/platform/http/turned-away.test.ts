@@ -175,6 +175,8 @@ const refusedHeads: readonly (readonly [string, string, status: number, code: st
     400,
     'bad-request',
   ],
+  ['101 parameters', `GET /page?${'a&'.repeat(100)} HTTP/1.1\r\nhost: x\r\n`, 400, 'bad-request'],
+  ['a query of 16 KB', `POST /toys/1?${'a&'.repeat(7_900)} HTTP/1.1\r\nhost: x\r\n`, 400, 'bad-request'],
   ['an unknown expectation', 'GET /page HTTP/1.1\r\nhost: x\r\nexpect: a-miracle\r\n', 400, 'bad-request'],
   [
     'a Content-Encoding',
@@ -195,6 +197,12 @@ test.each(refusedHeads)('%s is answered with a problem record', async (_, head, 
   expect(response).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
   const problem: unknown = JSON.parse(/\{.*\}/s.exec(response)?.[0] ?? '')
   expect(problem).toMatchObject({ type: `http://purser.test/problems/${code}`, status })
+})
+
+test('a query of 100 parameters is accepted', async () => {
+  expect(await sent(`GET /page?${'a&'.repeat(99)} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)).toMatch(
+    /^HTTP\/1\.1 200 /,
+  )
 })
 
 test('an HTTP/1.0 request needs no Host, and 100-continue and identity are accepted', async () => {
