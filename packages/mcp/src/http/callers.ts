@@ -67,7 +67,7 @@ const maxSubscriptions = 16
  */
 export function openCallers(
   options: HandlerOptions,
-  now: () => number = Date.now,
+  now: () => number = () => performance.now(),
 ): (apiKey: string, address: string) => Promise<Caller | Refused> {
   const known = new Map<string, Caller>()
   /** Open calls of all keys. They outlast the callers, so a key that was forgotten finds its own again. */

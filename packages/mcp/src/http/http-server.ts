@@ -42,7 +42,7 @@ export interface Reachable {
   readonly proxies?: number
   /** Called once, when the first connection of an address is closed because the address has too many. */
   readonly onCrowded?: () => void
-  /** The time in milliseconds; default: that of the machine. */
+  /** A time in milliseconds that never decreases; default: since the start of the process. */
   readonly now?: () => number
 }
 
@@ -52,7 +52,7 @@ export interface Reachable {
  * cannot reach a server on the user's machine (DNS rebinding).
  */
 export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Server {
-  const { hosts, proxies = 0, onCrowded, now = Date.now } = reachable
+  const { hosts, proxies = 0, onCrowded, now = () => performance.now() } = reachable
   const find = openCallers(options, now)
   const rates = messageRates(now)
   const running = runningRequests()

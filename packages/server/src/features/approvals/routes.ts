@@ -91,6 +91,7 @@ export const approvalOperations: readonly Operation<Deps>[] = [
     path: '/approvals/{id}/cancel',
     summary: 'Cancel your own request that waits for an approval.',
     description: 'For the API key or the person that made the request, and for the person who created that key.',
+    settingCost: 1,
     params: ApprovalParams,
     output: Approval,
     errors: { ...open, 'approval-not-yours': fail.table['approval-not-yours'] },

@@ -207,6 +207,7 @@ export const registryOperations: readonly Operation<Deps>[] = [
     summary: 'Report a paid route. The middlewares do this automatically.',
     description:
       'One route per host, method and pattern. Path segments that look like identifiers become {id}. A known route is updated. Examples of fields named like a credential are dropped.',
+    settingCost: 0.1,
     input: schema.Snapshot,
     output: schema.SnapshotAccepted,
     status: 202,

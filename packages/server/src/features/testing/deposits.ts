@@ -38,7 +38,7 @@ export async function createTestDeposit(ctx: Ctx, request: NewTestDeposit): Prom
   await ctx.db.tx(async (tx) => {
     await ctx.lanes.plan(tx, faucet.address, { network, ...callOf(asset, wallet, rawAmount), purpose })
     const details = { token: asset.symbol, amount: request.amount, network: network.name }
-    await ctx.audit(tx, { action: 'testing.deposits.create', target: wallet.id, details })
+    await ctx.audit(tx, { action: 'test.deposits.create', target: wallet.id, details })
     await ctx.idempotency?.commit(tx, JSON.stringify(request))
   })
   ctx.lanes.notify(network)

@@ -24,6 +24,8 @@ export const testOperations: readonly Operation<Deps>[] = [
       'The faucet sends a real transfer on the wallet’s test network. It is recorded, screened and reported as every deposit is:',
       '`deposit.success` follows when its block is final. 403 for live keys, and without a faucet.',
     ].join(' '),
+    // They share the one account of the faucet, in turn.
+    settingCost: 20,
     input: NewTestDeposit,
     output: TestDeposit,
     status: 202,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { custodyErrors } from '../../custody/errors.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import type { Operation } from '../../platform/operation.ts'
@@ -105,6 +106,7 @@ const ofVaults: readonly Operation<Deps>[] = [
     path: '/vaults/{id}',
     summary: 'Change the description and metadata of a vault.',
     description: 'Omitted fields stay as they are. A sealed vault is not changed.',
+    settingCost: 0.1,
     params: VaultParams,
     input: VaultChange,
     output: Vault,
@@ -272,7 +274,8 @@ function changeVault(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, vaultId: VaultId
   return ctx.db.tx(async (tx) => {
     const vault = await lockWritable(tx, ctx, vaultId)
     const { description = vault.description, metadata = vault.metadata } = change
-    await describeVault(tx, ctx.tenant, { id: vaultId, description, metadata })
+    const isSame = description === vault.description && isDeepStrictEqual(metadata, vault.metadata)
+    if (!isSame) await describeVault(tx, ctx.tenant, { id: vaultId, description, metadata })
     return shownVault(ctx.tenant, { ...vault, description, metadata })
   })
 }

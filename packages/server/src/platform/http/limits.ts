@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 
 export interface RateLimit {
@@ -23,28 +24,46 @@ export interface Limiter {
 }
 
 const bucketsMax = 100_000
+/** Buckets of those for whom there is no bucket of their own. */
+const sharedBuckets = 1_024
+/** How often full buckets are dropped at most: it reads all of them. */
+const sweepMsMin = 1_000
+/** A longer name is kept as its digest. */
+const nameLengthMax = 64
 
 /** Longest time, in seconds, that a caller waits to pay back charged tokens. Without a maximum, one mistake could lock a caller out for days. */
 const debtSecondsMax = 600
 
 /**
  * Token buckets in this process's memory, one per key, organisation or address. A request takes as many tokens as it costs, by default 1. Each process has its own, so a
- * deployment's limit is the figure times its api processes. When there are too many buckets, the oldest are dropped. A caller's debt is
+ * deployment's limit is the figure times its api processes. When there are too many buckets, full ones are dropped, which limit nobody. Without any, further callers share
+ * buckets: nobody gets rid of a used-up limit by many other names. A caller's debt is
  * at most what ten minutes refill, or with `its-burst` one burst.
  */
 export function createLimiter(limit: RateLimit, clock: Clock, owes: 'its-burst' | 'minutes' = 'minutes'): Limiter {
   const buckets = new Map<string, { tokens: number; at: number }>()
   const debtMax = owes === 'its-burst' ? limit.burst : Math.max(limit.burst, limit.perSecond * debtSecondsMax)
+  let sweptAt = Number.NEGATIVE_INFINITY
+  const dropFull = (now: number): void => {
+    if (Math.abs(now - sweptAt) < sweepMsMin) return
+    sweptAt = now
+    for (const [name, { tokens, at }] of buckets)
+      if (tokens + ((now - at) / 1000) * limit.perSecond >= limit.burst) buckets.delete(name)
+  }
+  const keptName = (who: string, now: number): string => {
+    const name = who.length > nameLengthMax ? digestOf(who) : who
+    if (buckets.has(name) || buckets.size < bucketsMax) return name
+    dropFull(now)
+    return buckets.size < bucketsMax ? name : `shared ${Number.parseInt(digestOf(who).slice(0, 8), 16) % sharedBuckets}`
+  }
   const refilled = (who: string) => {
     const now = clock.now().getTime()
-    const bucket = buckets.get(who) ?? { tokens: limit.burst, at: now }
+    const name = keptName(who, now)
+    const bucket = buckets.get(name) ?? { tokens: limit.burst, at: now }
     const elapsedMs = Math.max(0, now - bucket.at)
     bucket.tokens = Math.min(limit.burst, bucket.tokens + (elapsedMs / 1000) * limit.perSecond)
     bucket.at = now
-    if (!buckets.has(who)) {
-      if (buckets.size >= bucketsMax) buckets.delete(buckets.keys().next().value ?? '')
-      buckets.set(who, bucket)
-    }
+    buckets.set(name, bucket)
     return bucket
   }
   const take = (who: string, cost = 1): Admission => {
@@ -66,6 +85,10 @@ export function createLimiter(limit: RateLimit, clock: Clock, owes: 'its-burst' 
     bucket.tokens = Math.min(limit.burst, Math.max(-debtMax, bucket.tokens - cost))
   }
   return Object.assign(take, { owe })
+}
+
+function digestOf(name: string): string {
+  return createHash('sha256').update(name).digest('hex')
 }
 
 /** The two header fields of draft-ietf-httpapi-ratelimit-headers for an admission. */

@@ -8,6 +8,7 @@ import type { RawResponse } from './success-response.ts'
 
 /** Bytes that a caller is sent for each token: about one millisecond of CPU. */
 const bytesPerToken = 65_536
+const fileBytesPerToken = 1_048_576
 /** Most bytes of a response whose memory is not counted: the buffers of its connection take it. */
 const uncountedBytesMax = 8_192
 /** Bytes of a JSON stream that wait in memory while its caller does not read: up to three pieces of 500 items. */
@@ -58,7 +59,7 @@ export function createResponseLimits(bytesMax: number): ResponseLimits {
 /**
  * Returns the function that limits responses.
  *
- * - Rate: each 64 KiB that are read for a response cost a token. Tokens beyond the first delay the caller's next requests. A streamed response
+ * - Rate: each 64 KiB that are read for a response, and each MiB of a file, cost a token. Tokens beyond the first delay the caller's next requests. A streamed response
  *   pays before its first chunk.
  * - Memory: the memory of unread responses is limited, and an organisation may use half of what the others leave. Above its share a read-only
  *   request is refused: 429, or 503 if the memory is full. A response larger than half of the limit counts as half, so that it can be sent at all.
@@ -69,7 +70,8 @@ function createLimit(reserve: ReserveMemory, bytesMax: number): LimitResponse {
   const unread = createUnread(reserve, bytesMax)
   return ({ ctx, shareOwner, method, changesNothing, response, owe, charge = owe, sending }) => {
     const bytes = bytesOf(response)
-    const cost = Math.ceil((response.bytesRead ?? bytes) / bytesPerToken) - 1
+    const { fileBytes, bytesRead = bytes } = response
+    const cost = Math.ceil(fileBytes === undefined ? bytesRead / bytesPerToken : fileBytes / fileBytesPerToken) - 1
     const isChargedFirst = response.body instanceof Readable && method === 'GET'
     if (cost > 0 && !isChargedFirst) owe(cost)
     if (bytes <= uncountedBytesMax || sending.destroyed) return response

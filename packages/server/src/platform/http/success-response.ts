@@ -31,6 +31,8 @@ export interface RawResponse {
   readonly isOpen?: boolean
   /** The bytes of what was read for the body, if they are not those of the body. */
   readonly bytesRead?: number
+  /** The bytes of a file that is streamed as it is read. */
+  readonly fileBytes?: number
 }
 
 const noBody = new Uint8Array()
@@ -43,7 +45,9 @@ export function successResponse(operation: Operation<Deps>, request: RawRequest,
   const value = reply === undefined ? result : reply.body
   if (value instanceof Readable && reply instanceof JsonStream)
     return { status, headers, body: value, bytesRead: reply.bytes }
-  if (value instanceof Readable || value instanceof EventStreamResponse) return { status, headers, body: value }
+  if (value instanceof Readable)
+    return { status, headers, body: value, fileBytes: Number(headers['content-length'] ?? 0) }
+  if (value instanceof EventStreamResponse) return { status, headers, body: value }
   if (operation.list === true && operation.output !== undefined) {
     const page = value as Page<unknown>
     const { output, csvName } = operation
