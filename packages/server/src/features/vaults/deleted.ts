@@ -1,7 +1,9 @@
 import { instantOf } from '../../platform/clock.ts'
+import type { Tenant } from '../../platform/ctx.ts'
 import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { isDeleted, listDeletedTenants, lockPersisted } from './deleted-store.ts'
+import { inTurns } from './in-turns.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { releaseCounts } from './quota.ts'
 import { deleteVaults } from './store.ts'
@@ -21,15 +23,10 @@ export const endVaultsOfDeleted: RecurringTask<Deps> = {
   everyMs: 3_600_000,
   run: async (ctx) => {
     const deletedBy = instantOf(ctx.clock.now().getTime() - keptMs)
-    for (const tenant of await listDeletedTenants(ctx.db, deletedBy, tenantsMax)) {
-      const own = forTenant(ctx, tenant)
-      try {
-        while ((await endBatch(own, deletedBy)) === batchMax);
-      } catch (error) {
-        // One tenant's failure must not block the others' vaults.
-        ctx.log.error({ err: error, ...tenant }, 'vaults of a deleted organisation could not be deleted; retrying')
-      }
-    }
+    const tenants = await listDeletedTenants(ctx.db, deletedBy, tenantsMax)
+    const serve = async (tenant: Tenant) => (await endBatch(forTenant(ctx, tenant), deletedBy)) === batchMax
+    const message = 'vaults of a deleted organisation could not be deleted; retrying'
+    await inTurns(tenants, serve, { log: ctx.log, message })
   },
 }
 

@@ -43,17 +43,27 @@ export function isAnyVaultDue(now: Date): Sql {
 }
 
 /**
- * Returns tenants, in any order, with a vault whose end is due to be reported or carried out. Background work starts from this
- * only list across tenants.
+ * Returns each tenant with a vault whose end is due to be reported or carried out, by two steps in an index for each tenant, however many vaults
+ * are due. Background work starts from this only list across tenants.
  */
-export function listTenantsWithDueVaults(db: Queryable, now: Date, limit: number): Promise<Tenant[]> {
+export function listTenantsWithDueVaults(db: Queryable, now: Date): Promise<Tenant[]> {
   return db.many(
     TenantRow,
     sql`
-    select organisation_id, environment from vaults where expires_at <= ${now}
-    union
-    select organisation_id, environment from vaults where expiring_due <= ${now}
-    limit ${limit}`,
+    with recursive tenant as (
+      (select organisation_id, environment from vaults where expires_at is not null order by organisation_id, environment limit 1)
+      union all
+      select after.organisation_id, after.environment from tenant cross join lateral (
+        select organisation_id, environment from vaults
+        where expires_at is not null and (organisation_id, environment) > (tenant.organisation_id, tenant.environment)
+        order by organisation_id, environment limit 1
+      ) as after
+    )
+    select organisation_id, environment from tenant
+    where exists (
+      select from vaults where vaults.organisation_id = tenant.organisation_id and vaults.environment = tenant.environment and expires_at <= ${now})
+    or exists (
+      select from vaults where vaults.organisation_id = tenant.organisation_id and vaults.environment = tenant.environment and expiring_due <= ${now})`,
   )
 }
 
@@ -92,9 +102,9 @@ export function lockExpiring(tx: Tx, tenant: Tenant, { now, limit }: DueBatch): 
   )
 }
 
-/** Records that the end was reported; the caller has locked the row. */
-export async function markExpiringReported(tx: Tx, tenant: Tenant, vaultId: VaultId): Promise<void> {
+/** Records that the ends were reported; the caller has locked the rows. */
+export async function markExpiringReported(tx: Tx, tenant: Tenant, vaultIds: readonly VaultId[]): Promise<void> {
   await tx.run(sql`
     update vaults set expiring_due = null
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${vaultId}`)
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = any(${vaultIds}::text[])`)
 }

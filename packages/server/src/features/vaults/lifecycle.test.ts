@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import {
   aVaultStage,
   countersOf,
@@ -242,4 +243,27 @@ test('a deleted vault stays queued while it has files or tokens, whatever the pr
   expect(await db.run(sql`delete from deleted_vaults where vault_id = ${id}`)).toBe(0)
   await stage.deleteContents()
   expect([await contentsLeft([id]), await db.run(sql`select 1 from deleted_vaults`)]).toEqual([0, 0])
+})
+
+test('the vaults of a tenant that has many to end do not hold up those of another', async () => {
+  const [many, one] = [await stage.world.organisation('enterprise'), await stage.world.organisation('pro')]
+  for (let count = 0; count < 120; count += 1) await stage.vault(many, { ttl: '3h' })
+  const id = await stage.vault(one, { ttl: '3h' })
+  const ended = async () => {
+    const rows = await stage.world.database.db.many(
+      z.object({ type: z.string(), vaultId: z.string() }),
+      sql`select type, payload->>'vaultId' as vault_id from events
+        where type in ('vault.expiring', 'vault.expired') and organisation_id = any(${[many.id, one.id]}::text[]) order by ctid`,
+    )
+    return ['vault.expiring', 'vault.expired'].map((type) =>
+      rows.filter((row) => row.type === type).findIndex(({ vaultId }) => vaultId === id),
+    )
+  }
+  stage.pass(2 * hourMs)
+  await stage.follow()
+  expect((await ended())[0]).toBeLessThanOrEqual(50)
+  stage.pass(hourMs)
+  await stage.follow()
+  expect((await ended())[1]).toBeLessThanOrEqual(50)
+  expect((await countersOf(stage.world, many)).activeVaults).toBe(0)
 })

@@ -1,4 +1,3 @@
-import type { Tenant } from '../../platform/ctx.ts'
 import { publishEvents } from '../../platform/events.ts'
 import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { forTenant } from '../../platform/work/runner.ts'
@@ -9,6 +8,7 @@ import {
   lockExpiring,
   markExpiringReported,
 } from './expiry-store.ts'
+import { inTurns } from './in-turns.ts'
 import { publishExpiring } from './lifetime.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { releaseCounts } from './quota.ts'
@@ -16,11 +16,8 @@ import type { VaultId } from './schema.ts'
 import { deleteVaults } from './store.ts'
 import { lockPresent } from './vault.ts'
 
-type System = Omit<Ctx, 'tenant'>
-
-/** Most vaults per transaction, and tenants per run. */
+/** Most vaults per transaction. */
 const batchMax = 50
-const tenantsMax = 500
 
 /**
  * Reports vaults that end within the hour, and deletes those that have expired. One transaction locks each, reports it, and marks
@@ -32,30 +29,27 @@ export const followVaults: RecurringTask<Deps> = {
   everyMs: 2_000,
   isDue: ({ clock }) => isAnyVaultDue(clock.now()),
   run: async (ctx) => {
-    for (const tenant of await listTenantsWithDueVaults(ctx.db, ctx.clock.now(), tenantsMax)) {
-      try {
-        await followTenant(ctx, tenant)
-      } catch (error) {
-        // One tenant's failure must not block the others' vaults.
-        ctx.log.error({ err: error, ...tenant }, 'due vaults could not be processed; they stay due')
-      }
-    }
+    const tenants = await listTenantsWithDueVaults(ctx.db, ctx.clock.now())
+    const message = 'due vaults could not be processed; they stay due'
+    await inTurns(tenants, (tenant) => followTenant(forTenant(ctx, tenant)), { log: ctx.log, message })
   },
 }
 
-async function followTenant(system: System, tenant: Tenant): Promise<void> {
-  const ctx = forTenant(system, tenant)
-  while ((await tellBatch(ctx)) === batchMax);
-  while ((await expireBatch(ctx)) === batchMax);
+/** Reports and ends a batch of a tenant's vaults each; returns whether more may be due. */
+async function followTenant(ctx: Ctx): Promise<boolean> {
+  const counts = [await reportBatch(ctx), await expireBatch(ctx)]
+  return counts.includes(batchMax)
 }
 
-function tellBatch(ctx: Ctx): Promise<number> {
+function reportBatch(ctx: Ctx): Promise<number> {
   return ctx.db.tx(async (tx) => {
     const due = await lockExpiring(tx, ctx.tenant, { now: ctx.clock.now(), limit: batchMax })
-    for (const vault of due) {
-      await markExpiringReported(tx, ctx.tenant, vault.id)
-      await publishExpiring(tx, ctx, vault)
-    }
+    await markExpiringReported(
+      tx,
+      ctx.tenant,
+      due.map(({ id }) => id),
+    )
+    for (const vault of due) await publishExpiring(tx, ctx, vault)
     return due.length
   })
 }

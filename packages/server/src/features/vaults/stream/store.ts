@@ -186,9 +186,12 @@ const Expiry = z.object({
 export type Expiry = z.output<typeof Expiry>
 
 /** How long ago a vault may have been swept whose expiry a stream still looks for: it follows within a second. */
-const sweptMsMax = 300_000
+const sweptMsMax = 60_000
 
-/** Returns when each of these vaults expired, swept or not. It returns nothing for a vault that exists or was deleted. */
+/**
+ * Returns when each of these vaults expired, swept or not. It returns nothing for a vault that exists or was deleted. The recent events of each tenant are read once,
+ * however many of its vaults are looked up: no index finds an event by its vault.
+ */
 export function listExpiries(
   db: Queryable,
   vaults: readonly Pick<Followed, 'tenant' | 'vaultId'>[],
@@ -197,12 +200,20 @@ export function listExpiries(
   return db.many(
     Expiry,
     sql`
-    select gone.position, coalesce(vaults.expires_at, (swept.payload->>'expiredAt')::timestamptz) as expired_at
-    from unnest(${vaults.map(({ tenant }) => tenant.organisationId)}::text[], ${vaults.map(({ tenant }) => tenant.environment)}::text[],
-      ${vaults.map(({ vaultId }) => vaultId)}::text[]) with ordinality as gone (organisation_id, environment, vault_id, position)
-    left join vaults on vaults.id = gone.vault_id and vaults.organisation_id = gone.organisation_id and vaults.environment = gone.environment
-    left join events as swept on vaults.id is null and swept.organisation_id = gone.organisation_id and swept.environment = gone.environment
-      and swept.type = 'vault.expired' and swept.id >= ${firstIdAt('evt', now.getTime() - sweptMsMax)} and swept.payload->>'vaultId' = gone.vault_id
-    where vaults.expires_at <= ${now} or swept.id is not null`,
+    with gone as materialized (
+      select given.*, vaults.id is null as is_swept, vaults.expires_at
+      from unnest(${vaults.map(({ tenant }) => tenant.organisationId)}::text[], ${vaults.map(({ tenant }) => tenant.environment)}::text[],
+        ${vaults.map(({ vaultId }) => vaultId)}::text[]) with ordinality as given (organisation_id, environment, vault_id, position)
+      left join vaults on vaults.id = given.vault_id and vaults.organisation_id = given.organisation_id and vaults.environment = given.environment
+    ), swept as materialized (
+      select jsonb_object_agg(vault_id, position) as positions from gone where is_swept
+    )
+    select position, expires_at as expired_at from gone where expires_at <= ${now}
+    union all
+    select (swept.positions->>(events.payload->>'vaultId'))::bigint, (events.payload->>'expiredAt')::timestamptz
+    from (select distinct organisation_id, environment from gone where is_swept) as tenant
+    join events on events.organisation_id = tenant.organisation_id and events.environment = tenant.environment and events.type = 'vault.expired'
+      and events.id >= ${firstIdAt('evt', now.getTime() - sweptMsMax)}
+    cross join swept where swept.positions ? (events.payload->>'vaultId')`,
   )
 }
