@@ -66,8 +66,8 @@ export interface Chain extends QuorumReads {
   /** The account's code as of the latest block, as a majority of the nodes reports; `0x` when it has none. */
   code(address: Address): Promise<Hex>
   /**
-   * Whether the call would succeed on the latest block, with the gas used, or the contract's revert reason, as a majority of the nodes decides. Throws
-   * `chain-unavailable` while there is none, so a refusal may end what it concerns.
+   * Whether the call would succeed on the latest block, with the gas limit to send it with, or the contract's revert reason, as a majority of the
+   * nodes decides. Throws `chain-unavailable` while there is none, so a refusal may end what it concerns.
    */
   tryCall(call: TriedCall): Promise<CallTrial>
   /**
@@ -76,8 +76,8 @@ export interface Chain extends QuorumReads {
    */
   refusalOf(call: TriedCall): Promise<string | undefined>
   /**
-   * Whether several calls would succeed atomically in one transaction, in order, as `tryCall`. The gas is an upper bound that counts each call as a
-   * separate transaction.
+   * Whether several calls would succeed atomically in one transaction, in order, as `tryCall`. The gas limit counts each call as a separate
+   * transaction.
    */
   tryCalls(from: Address, calls: readonly LaneCall[]): Promise<CallTrial>
   /**
@@ -226,7 +226,7 @@ export interface TriedCall {
 }
 
 export type CallTrial =
-  | { readonly ok: true; readonly gas: bigint }
+  | { readonly ok: true; readonly gasLimit: bigint }
   | { readonly ok: false; readonly reason: string | null }
 
 export interface BalanceReading {

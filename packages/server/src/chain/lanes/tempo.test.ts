@@ -112,7 +112,7 @@ test('calls are tried in sequence on each other’s state, and a refusal carries
   const to = anOtherAccount()
   const own = await tokenBalance(tempo, 'AlphaUSD', payer.address)
   const trial = await chain.tryCalls(payer.address, [transferOf('AlphaUSD', to, own), transferOf('AlphaUSD', to, 0n)])
-  expect(trial).toEqual({ ok: true, gas: expect.any(BigInt) })
+  expect(trial).toEqual({ ok: true, gasLimit: expect.any(BigInt) })
   const twice = await chain.tryCalls(payer.address, [transferOf('AlphaUSD', to, own), transferOf('AlphaUSD', to, own)])
   expect(twice.ok).toBe(false)
   const count = await rpc(stage.outbound, tempo.rpcUrl, 'eth_getTransactionCount', [to, 'latest'])

@@ -1,9 +1,9 @@
 import { type Network, tokenByAddress } from '@purser/protocol'
 import { batch } from '../../platform/db/batch.ts'
-import type { CallTrial, Chain, Holding, HoldingQuestion, OfferedFees, TriedCall } from '../port.ts'
+import type { Chain, Holding, HoldingQuestion, OfferedFees, TriedCall } from '../port.ts'
 import { electorateOf } from '../rpc/acceptance.ts'
 import type { NodeRpc, Rpc } from '../rpc/rpc.ts'
-import { requestTrial, tryEach } from './call-trials.ts'
+import { type NodeTrial, requestTrial, tryEach } from './call-trials.ts'
 import { readHoldings } from './holdings.ts'
 
 const requestedAtOnce = 64
@@ -31,7 +31,7 @@ export function createBatchedReads(
   const tryBatched = new Map(
     rpc.voters.map((voter) => {
       const limits = { itemsMax: requestedAtOnce, batchesMax }
-      return [voter, batch<TriedCall, CallTrial | Error>(limits, (calls) => tryEach(voter.rpc, calls))]
+      return [voter, batch<TriedCall, NodeTrial | Error>(limits, (calls) => tryEach(voter.rpc, calls))]
     }),
   )
   const offeredFees = batch<undefined, OfferedFees>({ itemsMax: 1_000, batchesMax: 1 }, async (requested) => {

@@ -4,6 +4,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { aLiarStage, type LiarStage } from '../../../test/liar-stage.ts'
 import type { Lie } from '../../../test/lying-node.ts'
 import type { Chain } from '../port.ts'
+import type { Voter } from '../rpc/rpc.ts'
+import { requestTrial } from './call-trials.ts'
 
 const base = networkByName('base-sepolia')
 const usdc = base && tokenBySymbol(base, 'USDC')
@@ -130,6 +132,40 @@ test('one node of three neither invents nor hides a balance', async () => {
     await expect(holdingsOf(stage.among(1))).rejects.toMatchObject(unavailable)
     await expect(stage.among(1).agreedCall(token, encodeBalanceOf(sender))).rejects.toMatchObject(unavailable)
   }
+})
+
+test.each([
+  ['base', 21_000n, 21_000n],
+  ['base', 37_000n, 62_000n],
+  ['base', 200_000n, 240_000n],
+  ['tempo', 50_000n, 310_000n],
+  ['tempo', 2_000_000n, 2_400_000n],
+] as const)('on %s, a call that used %s gas gets a limit of %s', async (name, gas, gasLimit) => {
+  const network = networkByName(name)
+  if (network === undefined) throw new Error('no such network')
+  const electorate = { voters: [{} as Voter], needed: 1 }
+  expect(await requestTrial(network, electorate, async () => ({ ok: true, gas }))).toEqual({ ok: true, gasLimit })
+})
+
+test('a transfer to a recipient that empties its balance before the block has enough gas', async () => {
+  const used: bigint[] = []
+  stage.liar.lie('eth_estimateGas', async ({ truth }) => {
+    const reply = await truth()
+    used.push(BigInt('result' in reply ? String(reply.result) : 0))
+    return reply
+  })
+  await tryIn(stage.among(0), raw)
+  await fundToken(stage.dev, 'USDC', payee, 1n)
+  const trial = await tryIn(stage.among(0), raw)
+  const [ofEmpty = 0n, ofFunded = 0n] = used
+  expect(ofEmpty).toBeGreaterThan((ofFunded * 6n) / 5n)
+  expect(trial).toMatchObject({ ok: true })
+  expect(trial.ok && trial.gasLimit >= ofEmpty).toBe(true)
+})
+
+test('one node of three does not raise the number of an account’s transactions', async () => {
+  stage.liar.lie('eth_getTransactionCount', () => hex(9n))
+  expect(await stage.among(2).transactionCount(sender)).toBe(0n)
 })
 
 test('each node gets one request for a trial, and a single node is believed', async () => {

@@ -8,24 +8,25 @@ import { isRecord, type Rpc, type RpcCall, type RpcResponse, type Voter } from '
 
 /**
  * Tries a call at all nodes at once, as of their own latest blocks. It is refused if a majority refuses it. It succeeds if a majority takes it and
- * agrees on its gas: the highest of their amounts counts, if the margin of the lowest covers it. So one of three nodes can neither end a transfer, nor
- * give it too little gas, nor make its wallet too poor for it. Throws `chain-unavailable` while there is no majority; nobody is suspended, because nodes may differ by a block.
+ * agrees on its gas: the highest of their amounts counts, if the gas limit for the lowest covers it. So one of three nodes can neither end a transfer,
+ * nor give it too little gas, nor make its wallet too poor for it. Throws `chain-unavailable` while there is no majority; nobody is suspended, because
+ * nodes may differ by a block.
  */
 export async function requestTrial(
   network: Network,
   { voters, needed }: Electorate,
-  query: (voter: Voter) => Promise<CallTrial>,
+  query: (voter: Voter) => Promise<NodeTrial>,
 ): Promise<CallTrial> {
-  const trials: CallTrial[] = []
+  const trials: NodeTrial[] = []
   const decided = (): CallTrial | undefined => {
-    const refused = trials.filter(({ ok }) => !ok)
-    if (refused.length >= needed) return refused.find((trial) => !trial.ok && trial.reason !== null) ?? refused[0]
+    const refused = trials.flatMap((trial) => (trial.ok ? [] : [trial]))
+    if (refused.length >= needed) return refused.find(({ reason }) => reason !== null) ?? refused[0]
     const gas = agreedGas(
       network,
       trials.flatMap((trial) => (trial.ok ? [trial.gas] : [])),
       needed,
     )
-    return gas === undefined ? undefined : { ok: true, gas }
+    return gas === undefined ? undefined : { ok: true, gasLimit: gasLimitOf(network, gas) }
   }
   await collect(voters, query, (trial) => {
     trials.push(trial)
@@ -37,20 +38,30 @@ export async function requestTrial(
   return trial
 }
 
-/** The highest gas of as many nodes as are needed, all within the margin of the lowest of them. */
+/** The highest gas of as many nodes as are needed, all within the gas limit for the lowest of them. */
 function agreedGas(network: Network, amounts: readonly bigint[], needed: number): bigint | undefined {
   const sorted = amounts.toSorted((one, other) => (one < other ? -1 : one > other ? 1 : 0))
-  const groups = sorted.map((lowest) => sorted.filter((gas) => gas >= lowest && gas <= mostGas(network, lowest)))
+  const groups = sorted.map((lowest) => sorted.filter((gas) => gas >= lowest && gas <= gasLimitOf(network, lowest)))
   return groups.findLast(({ length }) => length >= needed)?.at(-1)
 }
 
-/** Gas of a write that turns zero into another value, such as the balance of a recipient that was emptied since: 22,100, and 250,000 on Tempo. */
+/** Gas of a plain payment of coin to an account without code, and the least of any transaction. */
+const plainGas = 21_000n
+
+/** A call at one node, with the gas that it used. */
+export type NodeTrial = { readonly ok: true; readonly gas: bigint } | Extract<CallTrial, { ok: false }>
+
+/** Gas of a write that turns zero into another value: 22,100 (EIP-2929), and 250,000 on Tempo. */
 function firstWriteGas({ nativeCoin }: Network): bigint {
   return nativeCoin === null ? 260_000n : 25_000n
 }
 
-/** Most gas that a call may need on another state, if it needed this much: a fifth more, or another balance that it writes first. */
-function mostGas(network: Network, gas: bigint): bigint {
+/**
+ * Gas limit for a call that used this much gas when it was tried. It may execute on another state, so it gets a fifth more, and at least one write of
+ * a value that was zero, since a recipient may empty its balance in between. A plain payment of coin gets exactly the gas that it used.
+ */
+function gasLimitOf(network: Network, gas: bigint): bigint {
+  if (gas === plainGas) return gas
   const fifthMore = (gas * 6n) / 5n
   const withWrite = gas + firstWriteGas(network)
   return fifthMore > withWrite ? fifthMore : withWrite
@@ -63,7 +74,7 @@ const gasMax = 13_900_000n
 function gasMinOf(data: Hex): bigint {
   const bytes = hexToBytes(data)
   const zeros = bytes.filter((byte) => byte === 0).length
-  return 21_000n + 10n * BigInt(zeros + 4 * (bytes.length - zeros))
+  return plainGas + 10n * BigInt(zeros + 4 * (bytes.length - zeros))
 }
 
 /**
@@ -71,7 +82,7 @@ function gasMinOf(data: Hex): bigint {
  * not pay for it; costs are checked elsewhere. A call for which the node returns another error, or a gas amount that no transaction can have (a
  * transaction signed with it would block its account forever), is tried once more by itself, and then gets a `chain-unavailable` error.
  */
-export async function tryEach(rpc: Rpc, calls: readonly TriedCall[]): Promise<(CallTrial | Error)[]> {
+export async function tryEach(rpc: Rpc, calls: readonly TriedCall[]): Promise<(NodeTrial | Error)[]> {
   const responses = await rpc.batch(calls.map(estimateCall))
   return Promise.all(
     calls.map(async (call, index) => {
@@ -82,7 +93,7 @@ export async function tryEach(rpc: Rpc, calls: readonly TriedCall[]): Promise<(C
 }
 
 /** Tries one call, as `tryCall` does, at the nodes of this `Rpc` only. Throws `chain-unavailable` without a usable result. */
-export async function tryOne(rpc: Rpc, call: TriedCall): Promise<CallTrial> {
+export async function tryOne(rpc: Rpc, call: TriedCall): Promise<NodeTrial> {
   const [response] = await rpc.batch([estimateCall(call)])
   const trial = trialOf(call, response)
   if (trial instanceof Error) throw trial
@@ -97,7 +108,7 @@ function estimateCall({ from, to, data, value }: TriedCall): RpcCall {
   return { method: 'eth_estimateGas', params: [{ from, to, data, value: `0x${value.toString(16)}` }, 'latest'] }
 }
 
-function trialOf({ data }: TriedCall, response: RpcResponse | undefined): CallTrial | Error {
+function trialOf({ data }: TriedCall, response: RpcResponse | undefined): NodeTrial | Error {
   if (response?.ok === false && callFaultOf(response) !== undefined)
     return { ok: false, reason: reasonOf(response.data) }
   if (response?.ok !== true) return fail('chain-unavailable', {}, new Error(response?.message ?? 'no answer'))
@@ -119,7 +130,7 @@ function reasonOf(data: string | undefined): string | null {
  * is the sum of what each used as a separate transaction plus a quarter, since refunds (EIP-3529: at most a fifth) are paid only after the gas was
  * available. Throws `chain-unavailable` when the node does not return the outcome of each call.
  */
-export async function tryCalls(rpc: Rpc, from: Address, calls: readonly LaneCall[]): Promise<CallTrial> {
+export async function tryCalls(rpc: Rpc, from: Address, calls: readonly LaneCall[]): Promise<NodeTrial> {
   const simulated = calls.map(({ to, data, value }) => ({ from, to, data, value: `0x${value.toString(16)}` }))
   const result = await rpc.result('eth_simulateV1', [
     { blockStateCalls: [{ calls: simulated }], validation: false },

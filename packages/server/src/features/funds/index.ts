@@ -19,7 +19,6 @@ export {
   feeOfCalls,
   feeOfGas,
   fundErrors,
-  gasLimitOf,
   nativeCoinOf,
   needOf,
   type Prices,

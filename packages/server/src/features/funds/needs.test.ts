@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { feeInToken, gasLimitOf, shortagesOf, topUpOf } from './needs.ts'
+import { feeInToken, shortagesOf, topUpOf } from './needs.ts'
 
 const usdc = { symbol: 'USDC', decimals: 6, address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' } as const
 const ether = { symbol: 'ETH', decimals: 18, address: undefined } as const
@@ -32,11 +32,6 @@ test('gas and amount of one coin count together', () => {
 
 test('a wallet that reserved more than its balance has nothing available', () => {
   expect(shortagesOf([{ coin: usdc, required: 1n, available: -7n }])[0]?.available).toBe('0')
-})
-
-test('a call gets a gas limit of a fifth more than it used when simulated; a plain payment does not', () => {
-  expect(gasLimitOf(21_000n)).toBe(21_000n)
-  expect(gasLimitOf(50_000n)).toBe(60_000n)
 })
 
 test('a fee in a token of six decimals is never rounded down', () => {

@@ -134,14 +134,6 @@ function insufficientBalance(balances: readonly Shortage[], cause?: unknown): Er
 /** Gas of a plain payment of the coin to an account without code. */
 export const plainGas = 21_000n
 
-/**
- * Gas limit for a call that used this much gas when simulated: a fifth more, since it may execute on another state. A plain payment gets
- * exactly the gas that it used.
- */
-export function gasLimitOf(triedGas: bigint): bigint {
-  return triedGas === plainGas ? plainGas : (triedGas * 6n) / 5n
-}
-
 /** Gas price, and the L1 fee of the network, from which the cost of a transaction is computed. */
 export type Prices = Pick<OfferedFees, 'maxFee' | 'l1Fee'>
 

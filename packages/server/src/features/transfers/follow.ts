@@ -4,7 +4,7 @@ import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
+import { assignReservations, type Coin } from '../funds/index.ts'
 import { lockPayer, nextPollTime, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { beginWaiting, isWaitingForAllowance } from './begin-waiting.ts'
 import { end } from './ending.ts'
@@ -126,7 +126,7 @@ async function tryStep(ctx: Work, transfer: TransferRow, step: StepRow): Promise
     // A node that supports simulation may recover before the quote expires.
     if (proof.outcome === 'unable') return setNextPollAt(tx, locked.id, nextPollTime(ctx, null))
     if (!trial.ok || proof.outcome !== 'proven') return end(ctx, tx, locked.id, 'call-refused')
-    const gasLimit = gasLimitOf(trial.gas)
+    const { gasLimit } = trial
     if (gasLimit > step.gasLimit) return end(ctx, tx, locked.id, 'too-much-gas')
     await beginStep(ctx, tx, next, { network, gasLimit })
     await setNextPollAt(tx, locked.id, null)
@@ -351,7 +351,7 @@ async function triedGas(
   call: PlannedCall & { readonly from: `0x${string}` },
 ): Promise<bigint | undefined> {
   const trial = await ctx.chains.on(network).tryCall(call)
-  return trial.ok ? gasLimitOf(trial.gas) : undefined
+  return trial.ok ? trial.gasLimit : undefined
 }
 
 /** Assigns a later step its transaction and nonce. The caller has locked the transfer and read that the step has none. */

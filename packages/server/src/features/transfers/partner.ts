@@ -1,7 +1,7 @@
 import { type Address, formatAmount, type Hex, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
 import type { PlannedCall, RouteQuote, RouteRequest, RoutingPartner } from '../../partners/routing/port.ts'
-import { type Coin, encodeAllowance, gasLimitOf } from '../funds/index.ts'
+import { type Coin, encodeAllowance } from '../funds/index.ts'
 import { fail } from './errors.ts'
 import type { Ctx, PlannedStep } from './ports.ts'
 import { proveCall } from './proof.ts'
@@ -74,7 +74,7 @@ export async function partnerSteps(
       if (index > 0) return { ...step, gasLimit: kind === 'partner' ? partnerGasMax : approvalGas }
       const trial = await chain.tryCall({ from: sender, to, value, data })
       if (!trial.ok) throw fail('transfer-reverted', { reason: trial.reason })
-      return { ...step, gasLimit: gasLimitOf(trial.gas) }
+      return { ...step, gasLimit: trial.gasLimit }
     }),
   )
 }
@@ -123,7 +123,7 @@ async function oneStep(chain: Chain, sender: Address, { partner, calls }: RouteQ
     throw fail('partner-unavailable', { partner, reason: 'unsafe-call' })
   const trial = await chain.tryCalls(sender, all)
   if (!trial.ok) throw fail('transfer-reverted', { reason: trial.reason })
-  return { kind: 'partner', sender, ...last, callsBefore: all.slice(0, -1), gasLimit: gasLimitOf(trial.gas) }
+  return { kind: 'partner', sender, ...last, callsBefore: all.slice(0, -1), gasLimit: trial.gasLimit }
 }
 
 /** Encodes the call that sets the allowance of a contract to exactly this amount. */

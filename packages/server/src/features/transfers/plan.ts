@@ -21,7 +21,6 @@ import {
   type Funds,
   feeOfCalls,
   feeOfGas,
-  gasLimitOf,
   type NewReservation,
   nativeCoinOf,
   needOf,
@@ -196,7 +195,7 @@ async function simulated(chain: Chain, { source, coin, rawAmount, to }: PricingT
       : { to: coin.address, data: encodeTransfer(to, rawAmount), value: 0n }
   const trial = await chain.tryCall({ from: source.address, ...call })
   if (!trial.ok) throw fail('transfer-reverted', { reason: trial.reason })
-  return { kind: 'send', sender: source.address, ...call, gasLimit: gasLimitOf(trial.gas) }
+  return { kind: 'send', sender: source.address, ...call, gasLimit: trial.gasLimit }
 }
 
 /** A child that cannot pay for its gas signs for the relayer if possible; otherwise its master sends it the gas. */

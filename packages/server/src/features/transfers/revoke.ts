@@ -3,7 +3,7 @@ import { instantOf } from '../../platform/clock.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import type { RecurringTaskByNetwork } from '../../platform/recurring-task.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { encodeAllowance, endAllowances, feeOfCall, gasLimitOf, markAllowancesGone } from '../funds/index.ts'
+import { encodeAllowance, endAllowances, feeOfCall, markAllowancesGone } from '../funds/index.ts'
 import { lockPayer, nextPollTime, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { encodeApprove } from './partner.ts'
 import { type AllowanceKey, endAllowanceTurns, isAllowanceInUse } from './partner-store.ts'
@@ -140,7 +140,7 @@ async function revoke(
   const payer = await readPayer(ctx, tenant, { network, source, payer: 'source' })
   const data = encodeApprove(approval.spender, 0n)
   const trial = await ctx.chains.on(network).tryCall({ from: owner, to: token, data, value: 0n })
-  const gasLimit = trial.ok ? gasLimitOf(trial.gas) : undefined
+  const gasLimit = trial.ok ? trial.gasLimit : undefined
   if (gasLimit === undefined || payer.available < feeOfCall({ gasLimit, data }, payer.snapshot.fees))
     return leaveInPlace(ctx, transfer, approval)
   await store(ctx, transfer, { approval, tried, payer, data, gasLimit })
