@@ -73,7 +73,6 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     tryCalls: (from, calls) =>
       requestTrial(network, electorateOf(rpc.voters), ({ rpc: one }) => tryCalls(one, from, calls)),
     refusalOf: (call) => agreedRefusal(rpc, call),
-    hasLessCoin: (account, wei) => hasLessCoin(rpc, account, wei),
     simulate: ({ from, calls, readings, isExpected }) =>
       requestAgreement(
         electorateOf(rpc.voters),
@@ -84,8 +83,12 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     code: (address) => agreedCode(rpc, address),
     head: () => headOf(rpc),
     suggestedTip: () => suggestedTip(rpc),
-    transactionCount: async (account, block) =>
-      readQuantity(await rpc.result('eth_getTransactionCount', [account, block]), 'transaction count'),
+    async transactionCount(account) {
+      const [count = 0n] = await agreedNumbers(rpc, async (one) => [
+        readQuantity(await one.result('eth_getTransactionCount', [account, 'latest']), 'transaction count'),
+      ])
+      return count
+    },
     send: (raws) => send(rpc, raws),
     findReceipts: (hashes) => findReceipts(rpc, hashes),
     findEvent: createFindEvent(rpc),
@@ -109,30 +112,40 @@ async function readCall(rpc: Rpc, to: Address, data: Hex): Promise<Hex> {
   return readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
 }
 
-/** The most of each balance that a majority of the nodes reports at least, so that one of three neither invents nor hides money. */
-async function agreedBalances(
-  { voters }: NodeRpc,
+/** Balances as of the latest block, each the most that a majority of the nodes reports at least. */
+function agreedBalances(
+  rpc: NodeRpc,
   questions: readonly { readonly token: Address; readonly account: Address }[],
 ): Promise<readonly bigint[]> {
-  const electorate = electorateOf(voters)
   const calls = questions.map(({ token: to, account }) => ({
     method: 'eth_call',
     params: [{ to, data: encodeBalanceOf(account) }, 'latest'],
   }))
+  return agreedNumbers(rpc, async (one) =>
+    (await one.batch(calls)).map((response) => decoded(decodeUint256, readHex(resultOf(response), 'call result'))),
+  )
+}
+
+/** Each the most that a majority of the nodes reports at least, so that one of three neither invents nor hides any of it. */
+async function agreedNumbers(
+  { voters }: NodeRpc,
+  query: (rpc: Rpc) => Promise<readonly bigint[]>,
+): Promise<readonly bigint[]> {
+  const { voters: electors, needed } = electorateOf(voters)
   const read: (readonly bigint[])[] = []
-  const query = async ({ rpc }: Voter) => {
-    const responses = await rpc.batch(calls)
-    return responses.map((response) => decoded(decodeUint256, readHex(resultOf(response), 'call result')))
-  }
-  const isSame = (one: readonly bigint[], other: readonly bigint[]) => one.every((balance, at) => balance === other[at])
-  await collect(electorate.voters, query, (balances) => {
-    read.push(balances)
-    return read.filter((one) => isSame(one, balances)).length >= electorate.needed
-  })
-  if (read.length < electorate.needed) throw fail('chain-unavailable', {}, new Error('too few nodes answer'))
-  return questions.map((_, index) => {
-    const reported = read.map((balances) => balances[index] ?? 0n)
-    return reported.toSorted((one, other) => (one > other ? -1 : one < other ? 1 : 0))[electorate.needed - 1] ?? 0n
+  const isSame = (one: readonly bigint[], other: readonly bigint[]) => one.every((number, at) => number === other[at])
+  await collect(
+    electors,
+    ({ rpc }) => query(rpc),
+    (numbers) => {
+      read.push(numbers)
+      return read.filter((one) => isSame(one, numbers)).length >= needed
+    },
+  )
+  if (read.length < needed) throw fail('chain-unavailable', {}, new Error('too few nodes answer'))
+  return (read[0] ?? []).map((_, index) => {
+    const reported = read.map((numbers) => numbers[index] ?? 0n)
+    return reported.toSorted((one, other) => (one > other ? -1 : one < other ? 1 : 0))[needed - 1] ?? 0n
   })
 }
 
@@ -189,14 +202,6 @@ async function agreedTrial({ voters }: NodeRpc, transaction: TempoTransaction): 
 function agreedDomain({ voters }: NodeRpc, token: Address): Promise<TokenDomain | undefined> {
   const query = async ({ rpc }: Voter) => readDomain(await rpc.batch(domainReads(token)))
   return requestAgreement(electorateOf(voters), query, (domain) => JSON.stringify(domain ?? null))
-}
-
-async function hasLessCoin({ voters }: NodeRpc, account: Address, wei: bigint): Promise<boolean> {
-  const [vote] = await requestVotes(electorateOf(voters), 1, async ({ rpc }) => {
-    const balance = readQuantity(await rpc.result('eth_getBalance', [account, 'latest']), 'balance')
-    return [balance < wei ? 'less' : 'enough']
-  })
-  return vote === 'less'
 }
 
 async function agreedRefusal({ voters }: NodeRpc, call: TriedCall): Promise<string | undefined> {

@@ -114,8 +114,6 @@ export interface Chain extends QuorumReads {
   holdings(questions: readonly HoldingQuestion[], blockHash?: Hex): Promise<readonly Holding[]>
   /** As `holdings` of the latest block, as a majority of the nodes reports. Throws `chain-unavailable` while they differ. */
   agreedHoldings(questions: readonly HoldingQuestion[]): Promise<readonly Holding[]>
-  /** Whether an account has less coin than this, in wei, in the latest block, as a majority of the nodes reports. False while there is none. */
-  hasLessCoin(account: Address, wei: bigint): Promise<boolean>
   /** A contract's result as of the latest block. A call that reverts throws `chain-unavailable` too, so use it for calls that must succeed. */
   call(to: Address, data: Hex): Promise<Hex>
   /** As `call`, as a majority of the nodes reports: the same result, or results of the same meaning. Throws `chain-unavailable` while there is none. */
@@ -125,7 +123,8 @@ export interface Chain extends QuorumReads {
   suggestedTip(): Promise<bigint | undefined>
   /** The fees that a transaction signed now would offer, in wei per gas, and the L1 fee to count in addition. */
   offeredFees(): Promise<OfferedFees>
-  transactionCount(address: Address, block: 'latest' | 'pending'): Promise<bigint>
+  /** Transactions of an account in blocks, as of the latest block: the most that a majority of the nodes reports at least. */
+  transactionCount(account: Address): Promise<bigint>
   /** Sends signed transactions, in order, to all nodes that answer. Returns the most frequent response for each. */
   send(raws: readonly Hex[]): Promise<readonly SendResponse[]>
   /** One request: the head, the senders' transaction counts and the receipts of these hashes, in their order. */

@@ -94,7 +94,7 @@ function mortalParts(parts: LaneParts, lifetime: number): { parts: LaneParts; is
         ...chain,
         head: () => before(() => chain.head()),
         suggestedTip: () => before(() => chain.suggestedTip()),
-        transactionCount: (account, block) => before(() => chain.transactionCount(account, block)),
+        transactionCount: (account) => before(() => chain.transactionCount(account)),
         send: (raws) => before(() => chain.send(raws)),
         watch: (senders, hashes) => before(() => chain.watch(senders, hashes)),
       },

@@ -184,3 +184,24 @@ test('payments whose receipts a node does not have yet are compared with the quo
   await passLane(stage.parts, stage.lane)
   for (const payment of payments) expect(await paid(stage, payment)).toBe(1n)
 })
+
+test('a node that invents a small balance does not lower the fee of a payment', async () => {
+  const clock = aStillClock()
+  const other = await startLyingNode(dev.rpcUrl)
+  cleanups.push(() => other.stop())
+  const stage = await aStage(clock, 1, { rpcUrls: [liar.url, other.url, other.url] })
+  const payment = await planPayment(stage)
+  const { baseFee } = await stage.parts.chain.head()
+  const small = (baseFee + 1n) * 30_000n + 1n
+  for (const node of [liar, other])
+    node.lie('eth_sendRawTransaction', () => ({
+      error: { code: -32_000, message: 'insufficient funds for gas * price + value' },
+    }))
+  liar.lie('eth_call', async ({ params: [call], truth }) => {
+    const reply = await truth()
+    const isOfCoin = 'result' in reply && String(Object(call).data).includes('4d2301cc')
+    return isOfCoin ? { result: `${String(reply.result).slice(0, -64)}${small.toString(16).padStart(64, '0')}` } : reply
+  })
+  await look(stage, clock)
+  expect(await effectsOf(database.db, payment.id)).toEqual(['sent'])
+})

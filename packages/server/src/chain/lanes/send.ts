@@ -1,6 +1,7 @@
 import { type Address, type Hex, l1FeeOf } from '@purser/protocol'
 import type { Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
+import { isProblem } from '../../platform/errors.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx, type LeaseSet } from '../../platform/leases/store.ts'
 import { type Fees, replacementFees, takesDataGas } from '../fees/fees.ts'
@@ -300,8 +301,12 @@ async function lowerFees(
 ): Promise<void> {
   const last = attempts.at(-1)
   if (last === undefined) return
-  const fees = await affordableFees(parts, transaction, last)
+  const fees = await affordableFees(parts, transaction, last).catch(undefinedIfUnavailable)
   if (fees !== undefined) await signAgain(parts, { transaction, last, fees })
+}
+
+function undefinedIfUnavailable(error: unknown): undefined {
+  if (!isProblem(error, 'chain-unavailable')) throw error
 }
 
 /** Signs the same transaction again at a higher fee. */
@@ -328,8 +333,8 @@ function logWaiting({ deps }: LaneParts, { network, sender, nonce }: Transaction
 
 /**
  * The fees that an account can still afford for its next transaction, when it cannot pay for any of the attempts signed so far: its whole balance.
- * Undefined when it can pay for an attempt that covers the base fee and the gas of its bytes, and when the affordable fee is below the base fee. The
- * transaction then waits for coin or for a lower base fee.
+ * Undefined when it can pay for an attempt that covers the base fee and the gas of its bytes, when the affordable fee is below the base fee, and while the
+ * nodes do not agree on the balance. The transaction then waits for coin or for a lower base fee.
  */
 async function affordableFees(
   { chain, deps }: LaneParts,
@@ -338,9 +343,9 @@ async function affordableFees(
 ): Promise<Fees | undefined> {
   if (chain.network.nativeCoin === null) return undefined
   const [[holding], { baseFee }, next, { l1Fee, dataGas }, signed] = await Promise.all([
-    chain.holdings([{ account: sender, tokens: [] }]),
+    chain.agreedHoldings([{ account: sender, tokens: [] }]),
     chain.head(),
-    chain.transactionCount(sender, 'latest'),
+    chain.transactionCount(sender),
     chain.offeredFees(),
     listSigned(deps.db, id),
   ])

@@ -84,13 +84,13 @@ async function lackOf(
   const { sender, nonce, value, gasLimit, dataBytes } = waiting
   const chain = ctx.chains.on(network)
   const [[holding], next] = await Promise.all([
-    chain.holdings([{ account: sender, tokens: [] }]),
-    chain.transactionCount(sender, 'latest'),
+    chain.agreedHoldings([{ account: sender, tokens: [] }]),
+    chain.transactionCount(sender),
   ])
   const native = holding?.native ?? 0n
   const beside = value + l1FeeOf(fees.l1Fee, dataBytes)
   const needed = beside + gasLimit * fees.baseFee
-  if (next !== nonce || native >= needed || !(await chain.hasLessCoin(sender, needed))) return 0n
+  if (next !== nonce || native >= needed) return 0n
   const dearest = fees.maxFee > waiting.maxFee ? fees.maxFee : waiting.maxFee
   return topUpOf({ cost: beside + gasLimit * dearest, available: native })
 }
