@@ -9,6 +9,8 @@ import { newId } from '../platform/ids.ts'
 import { createLog } from '../platform/log.ts'
 import { createOutbound, type Outbound } from '../platform/outbound.ts'
 import { systemRandom } from '../platform/random.ts'
+import { findState } from '../platform/witness/store.ts'
+import { createWitness } from '../platform/witness/witness.ts'
 import type { AsOperator, Operator } from './command.ts'
 import { commands } from './commands.ts'
 import { type AdminSettings, readAdminSettings } from './settings.ts'
@@ -74,6 +76,7 @@ function operatorOf(
   const floor = { db, clock: systemClock, random: systemRandom }
   const openKeys = keys && (() => openKeyRing(keys, { ...floor, outbound, createIfMissing: false }))
   const marksOf = witness && (() => openMarks(witness, floor))
+  const cover = marksOf && (() => coverWith(marksOf, floor))
   return {
     ...floor,
     databaseUrl,
@@ -84,7 +87,29 @@ function operatorOf(
     openKeys,
     openMarks: marksOf,
     openBlobs: files && (() => openFiles(files, floor)),
+    witness: { cover: cover ?? (() => Promise.resolve()) },
     actor: { kind: 'operator' },
     requestId: newId('req', floor),
+  }
+}
+
+const uncovered =
+  'the change is stored, but no mark of the witness covers it, so that its loss would not be detected: see witness at /readyz, then run the command again'
+
+/** Covers what a command committed, as the service does. A database that no service has run on has nothing to cover. */
+async function coverWith(
+  open: NonNullable<Operator['openMarks']>,
+  { db, clock }: Pick<Operator, 'db' | 'clock'>,
+): Promise<void> {
+  if ((await findState(db)) === undefined) return
+  const marks = await open()
+  try {
+    const witness = createWitness({ marks, clock, log: createLog({ level: 'silent' }) })
+    witness.open(db)
+    await witness.cover()
+  } catch (error) {
+    throw new Error(uncovered, { cause: error })
+  } finally {
+    marks.close()
   }
 }

@@ -6,6 +6,7 @@ import { createLog } from '../../src/platform/log.ts'
 import { takeIntoService } from '../../src/platform/witness/restored.ts'
 import { nameOf as nameOfMark } from '../../src/platform/witness/witness.ts'
 import { createFakeScreening, type FakeScreening } from '../screening-double.ts'
+import { steadyWitness } from '../steady-witness.ts'
 import { type Chance, chanceOf } from './chance.ts'
 import { type Intent, intentKinds, intentOf, request, sweepAll } from './intents.ts'
 import { themes } from './lies.ts'
@@ -146,15 +147,13 @@ export class WalletSimulation {
   /** Of three families one has a tight cap, one a loose one, and one none. */
   async #setPolicies(): Promise<void> {
     const masters = this.#stage.wallets.filter(({ isChild }) => !isChild)
-    const any = { recipients: 'any' } as const
+    const operations = { transfer: { recipients: 'any' }, withdraw: { recipients: 'any' } } as const
+    const operator = { ...this.#stage.actingFor(this.#stage.tenant, this.#chance), witness: steadyWitness }
     for (const [index, cap] of [60, 400].entries()) {
       const master = masters[index]
       if (master === undefined) continue
-      const document = {
-        operations: { transfer: any, withdraw: any },
-        tokens: { USDC: { perHour: String(cap), perDay: String(cap * 2) }, ETH: { perDay: '0.3' } },
-      }
-      await overridePolicy(this.#stage.actingFor(this.#stage.tenant, this.#chance), master.masterId, document)
+      const tokens = { USDC: { perHour: String(cap), perDay: String(cap * 2) }, ETH: { perDay: '0.3' } }
+      await overridePolicy(operator, master.masterId, { operations, tokens })
       this.#model.caps.set(master.masterId, BigInt(cap) * 1_000_000n)
     }
   }

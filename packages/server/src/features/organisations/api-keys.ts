@@ -11,6 +11,7 @@ import { unauthorized } from '../../platform/http/authenticate.ts'
 import { type ApiKeyId, newId, type OrganisationId } from '../../platform/ids.ts'
 import { type Page, Reply } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
+import type { Witness } from '../../platform/witness/witness.ts'
 import { fail } from './errors.ts'
 import {
   type ApiKeyRow,
@@ -173,7 +174,8 @@ export async function listKeys(
 }
 
 /**
- * Revokes a key permanently. Every request reads its key's row, so once this has committed no process accepts it. Returns the valid keys that it made in
+ * Revokes a key permanently. Every request reads its key's row, so once this has committed no process accepts it; it returns when the witness covers it,
+ * so that a database that loses it is detected. Returns the valid keys that it made in
  * organisations of the same account, directly or through others, and revokes them too with `cascade`; undefined if there are none. Invitations that
  * nobody has accepted end with the key that made them. Waits for a key that is being created by this key. Revoking a revoked key again changes only
  * what `cascade` does.
@@ -205,6 +207,7 @@ export function revokeKeyAsOperator(ctx: Acting, apiKeyId: ApiKeyId, { cascade }
 export function revokeAllKeysAsOperator(ctx: Acting, organisationId: OrganisationId): Promise<ApiKeyRow[]> {
   return ctx.db.tx(async (tx) => {
     if ((await lockOrganisation(tx, organisationId)) === undefined) throw fail('organisation-not-found')
+    tx.beforeReturn(ctx.witness.cover)
     const valid = await listValidKeys(tx, organisationId, ctx.clock.now())
     return endKeys(ctx, tx, organisationId, { keys: valid })
   })
@@ -224,6 +227,7 @@ interface Revocation extends Cascade {
 async function revokeIn(ctx: Acting, tx: Tx, { reach, apiKeyId, cascade, revoker }: Revocation): Promise<RevokedKey> {
   const key = await findApiKey(tx, reach, apiKeyId)
   if (key === undefined) throw fail('api-key-not-found')
+  tx.beforeReturn(ctx.witness.cover)
   // First, so that an organisation that the key is creating meanwhile is found.
   if (key.revokedAt === null) await endKeys(ctx, tx, reach.organisationId, { keys: [key], cause: apiKeyId })
   const rows = await listKeysMadeBy(tx, { apiKeyId, now: ctx.clock.now(), revoker })
@@ -292,7 +296,9 @@ function findCaller({ actor, tenant }: Pick<Ctx, 'actor' | 'tenant'>, db: Querya
 }
 
 /** Dependencies of a change of an organisation, whether an API key or the operator requests it. */
-export type Acting = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'>
+export interface Acting extends Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'> {
+  readonly witness: Pick<Witness, 'cover'>
+}
 
 /**
  * Writes to the log of the organisation that is changed, which is not always the caller's. A record about the organisation as a

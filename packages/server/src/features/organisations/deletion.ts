@@ -44,6 +44,7 @@ export async function deleteOrganisation(ctx: Ctx): Promise<void> {
     if (owner?.role !== 'owner' || owner.status !== 'active') throw failPlatform('role-not-allowed')
     await refuseBlocked(tx, organisationId, now)
     const keys = await listValidKeys(tx, organisationId, now)
+    tx.beforeReturn(ctx.witness.cover)
     await endKeys(ctx, tx, organisationId, { keys })
     let webhooks = 0
     for (const environment of ['test', 'live'] as const)

@@ -168,6 +168,7 @@ function setRole(
     const member = await getMember(tx, organisationId, accountId)
     await refuse(tx, member)
     const isLive = member.isLive || givesLive
+    tx.beforeReturn(ctx.witness.cover)
     if (member.role === role && member.isLive === isLive) return shown(member)
     if (member.role !== role) await refuseLastOwner(tx, organisationId, member)
     await markRole(tx, organisationId, { accountId, role, isLive, at: ctx.clock.now() })
@@ -195,6 +196,7 @@ export function removeMember(ctx: Ctx, accountId: AccountId): Promise<void> {
     refuseRoles(ctx, [member.role])
     refuseTestKey(ctx, member)
     await refuseLastOwner(tx, organisationId, member)
+    tx.beforeReturn(ctx.witness.cover)
     await deleteMember(tx, organisationId, accountId)
     await moveQuotaAccount(tx, organisationId)
     const details = { role: member.role }

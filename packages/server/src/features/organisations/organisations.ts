@@ -147,6 +147,7 @@ export function suspendOrganisation(
   return ctx.db.tx(async (tx) => {
     const organisation = await lockOrganisation(tx, organisationId)
     if (organisation === undefined) throw fail('organisation-not-found')
+    tx.beforeReturn(ctx.witness.cover)
     const suspension = { suspendedAt: organisation.suspendedAt ?? ctx.clock.now(), suspensionReason }
     await markSuspended(tx, organisationId, suspension)
     const entry = { action: 'organisations.suspend', target: organisationId, details: { reason: suspensionReason } }

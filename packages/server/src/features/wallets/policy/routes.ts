@@ -9,6 +9,7 @@ import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
 import type { Operation } from '../../../platform/operation.ts'
 import { Instant } from '../../../platform/wire.ts'
+import type { Witness } from '../../../platform/witness/witness.ts'
 import { fail, failPolicy } from '../errors.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
 import { type Ctx, type Deps, operation } from '../ports.ts'
@@ -77,6 +78,7 @@ function tightenPolicy(ctx: Ctx, walletId: MasterWalletId, document: PolicyDocum
   refuseMiscased(document)
   return underPolicy(ctx, async (tx) => {
     if (!(await lockPolicy(tx, ctx.tenant, walletId))) throw fail('wallet-not-found')
+    tx.beforeReturn(ctx.witness.cover)
     const before = await findPolicy(tx, ctx.tenant, walletId)
     if (isDeepStrictEqual(before?.document, document)) return shown(walletId, before)
     const looser = looseningsOf(before?.document, document)
@@ -99,7 +101,9 @@ function refuseMiscased(document: PolicyDocument): void {
 }
 
 /** Context of the operator: no tenant, since the wallet determines it. */
-export type PolicyOperator = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'>
+export interface PolicyOperator extends Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'> {
+  readonly witness: Pick<Witness, 'cover'>
+}
 
 /** Sets any policy, or with undefined removes it; recorded in the audit log of the wallet's organisation. */
 export function overridePolicy(
@@ -111,6 +115,7 @@ export function overridePolicy(
   return operator.db.tx(async (tx) => {
     const tenant = await findTenantOfWallet(tx, walletId)
     if (tenant === undefined || !(await lockPolicy(tx, tenant, walletId))) throw fail('wallet-not-found')
+    tx.beforeReturn(operator.witness.cover)
     const before = await findPolicy(tx, tenant, walletId)
     const row = document === undefined ? undefined : { document, updatedAt: operator.clock.now() }
     await replace(tx, tenant, walletId, row)

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { runAdmin } from '../../src/admin/run.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { aBrowser, ownerOf } from '../people.ts'
+import { timesCovered } from '../steady-witness.ts'
+import { aWorld, type Org, type World } from '../world.ts'
+
+const Id = z.object({ id: z.string() })
+let world: World
+let org: Org
+
+beforeAll(async () => {
+  world = await aWorld({ rpcUrls: { 'base-sepolia': ['http://127.0.0.1:1'] } })
+  org = await world.organisation()
+})
+afterAll(() => world.stop())
+
+const call = (method: string, path: string, body?: unknown) => world.call(org.liveKey, method, path, body)
+
+async function aKey(): Promise<string> {
+  const { body } = await call('POST', '/organisations/current/api-keys', { name: 'leaked', environment: 'live' })
+  return Id.parse(body).id
+}
+
+const members = '/organisations/current/members'
+
+async function aMember() {
+  const owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
+  const { body } = await owner.call('POST', members, { email: 'm@acme.example', role: 'admin' })
+  const path = `${members}/${z.object({ accountId: z.string() }).parse(body).accountId}`
+  return async (method: string, change?: object) => (await owner.call(method, path, change)).status
+}
+
+async function admin(...args: string[]): Promise<number> {
+  const { files } = world.config
+  const FILES_DIR = 'directory' in files ? files.directory : ''
+  const { exitCode, stderr } = await runAdmin(args, { DATABASE_URL: world.database.url, FILES_DIR })
+  if (exitCode !== 0) throw new Error(stderr)
+  return 204
+}
+
+async function aPolicyOf(perDay: string): Promise<() => Promise<number>> {
+  const masters = '/wallet-infra/master-wallets'
+  const made = await world.call(org.testKey, 'POST', masters, { chain: 'base', supportedTokens: ['USDC'] })
+  const path = `${masters}/${Id.parse(made.body).id}/policy`
+  const policy = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: { perDay } } }
+  return async () => (await world.call(org.testKey, 'PUT', path, policy)).status
+}
+
+/** Each makes what is restricted, and returns the restriction, which resolves to a status. */
+const restrictions: readonly (readonly [string, () => Promise<() => Promise<number>>])[] = [
+  [
+    'the revocation of a key',
+    async () => {
+      const id = await aKey()
+      return async () => (await call('DELETE', `/organisations/current/api-keys/${id}`)).status
+    },
+  ],
+  ['a policy', () => aPolicyOf('5')],
+  [
+    'the removal of a member',
+    async () => {
+      const change = await aMember()
+      return () => change('DELETE')
+    },
+  ],
+  [
+    'a lower role',
+    async () => {
+      const change = await aMember()
+      return () => change('PATCH', { role: 'viewer' })
+    },
+  ],
+  [
+    'a revocation by the operator',
+    async () => {
+      const id = await aKey()
+      return () => admin('revoke-key', '--key', id)
+    },
+  ],
+  [
+    'revocations of all keys by the operator',
+    async () => {
+      const { id } = await world.organisation()
+      return () => admin('revoke-all-keys', '--organisation', id)
+    },
+  ],
+  [
+    'a suspension',
+    async () => {
+      const { id } = await world.organisation()
+      return () => admin('suspend-organisation', '--organisation', id, '--reason', 'stolen')
+    },
+  ],
+]
+
+test.each(restrictions)('the witness covers %s before the response', async (_of, prepare) => {
+  const restrict = await prepare()
+  const before = await timesCovered(world.database.db)
+  expect([200, 204]).toContain(await restrict())
+  expect(await timesCovered(world.database.db)).toBeGreaterThan(before)
+})
+
+test('a command that no mark can cover says that its change is stored', async () => {
+  const { id } = await world.organisation()
+  const args = ['suspend-organisation', '--organisation', id, '--reason', 'stolen']
+  const env = { DATABASE_URL: world.database.url, WITNESS_DIR: '/dev/null/marks' }
+  const { exitCode, stderr } = await runAdmin(args, env)
+  expect(exitCode).toBe(1)
+  expect(stderr).toContain('the change is stored')
+  const { isSuspended } = await world.database.db.one(
+    z.object({ isSuspended: z.boolean() }),
+    sql`select suspended_at is not null as is_suspended from organisations where id = ${id}`,
+  )
+  expect(isSuspended).toBe(true)
+})
