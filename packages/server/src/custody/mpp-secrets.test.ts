@@ -101,6 +101,18 @@ test('a secret retired longer ago than a challenge’s lifetime is no longer acc
   expect(takes(await macs(), id)).toBe(false)
 })
 
+test('a secret proves for seven days after it was retired to which challenge money was sent', async () => {
+  const macs = await aProcess()
+  const id = (await macs()).current('text')
+  await rotate()
+  const isRetired = async () => (await macs()).retired.some((mac) => mac('text') === id)
+  expect(await isRetired()).toBe(false)
+  nowMs += (challengeSeconds + 70) * 1_000
+  expect(await isRetired()).toBe(true)
+  nowMs += 7 * 86_400_000
+  expect(await isRetired()).toBe(false)
+})
+
 test('concurrent rotations leave one current secret, and all others retired', async () => {
   await aProcess()
   const rotations = await Promise.all([rotate(), rotate(), rotate()])

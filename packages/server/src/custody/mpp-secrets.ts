@@ -9,10 +9,13 @@ import { type DatedKeyRow, listKeysSince, type SealedKeyRow } from './store.ts'
 /** HMAC-SHA256 under one of a tenant's keys, as base64url. */
 type Mac = (text: string) => string
 
-/** `current` makes the ids of new challenges; any of `all` may have made one that is still valid. */
 export interface MppMacs {
+  /** Makes the ids of new challenges. */
   readonly current: Mac
+  /** Each may have made a challenge that is still valid. */
   readonly all: readonly Mac[]
+  /** Each made challenges that have all expired, to which a payment that was already sent may still be shown. */
+  readonly retired: readonly Mac[]
 }
 
 /** The keys for MPP challenge ids. */
@@ -37,6 +40,8 @@ const reloadMs = 10_000
 const announcedMs = 2 * reloadMs
 /** Added to the challenge lifetime for a retired secret, because it is used until the new one is announced and because clocks differ. */
 const retiredMarginSeconds = 60
+/** How long a retired secret proves to which challenge money was sent. The payer may show its payment late. */
+const sentDays = 7
 /** Most tenants with cached keys; the cache is cleared beyond that. */
 const tenantsMax = 10_000
 
@@ -46,8 +51,8 @@ interface Secret {
 }
 
 /**
- * Caches the valid secrets: the current one, and retired ones whose challenges may still be paid. Detects a rotation within 10 s and unseals each
- * secret once.
+ * Caches the valid secrets: the current one, and retired ones to whose challenges a payment may still be shown. Detects a rotation within 10 s and
+ * unseals each secret once.
  */
 export function createMppSecrets(options: MppSecretsOptions): MppSecrets & { load(): Promise<void> } {
   const opened = new Map<string, KeyObject>()
@@ -59,8 +64,7 @@ export function createMppSecrets(options: MppSecretsOptions): MppSecrets & { loa
 
   const load = async (): Promise<void> => {
     const nowMs = options.clock.now().getTime()
-    const retiredAfter = instantOf(nowMs - (options.mppChallengeSeconds + retiredMarginSeconds) * 1000)
-    const rows = await listKeysSince(options.db, 'mpp-challenge', retiredAfter)
+    const rows = await listKeysSince(options.db, 'mpp-challenge', instantOf(nowMs - sentDays * 86_400_000))
     secrets = await Promise.all(rows.map(async (row) => ({ row, key: await openOnce(opened, row, options) })))
     for (const kid of opened.keys()) if (!rows.some((row) => row.kid === kid)) opened.delete(kid)
     loadedAtMs = nowMs
@@ -84,7 +88,8 @@ export function createMppSecrets(options: MppSecretsOptions): MppSecrets & { loa
       const known = byTenant.get(name)
       if (known !== undefined) return known
       if (byTenant.size >= tenantsMax) byTenant.clear()
-      const made = derive(secrets, name, loadedAtMs)
+      const usedAfterMs = loadedAtMs - (options.mppChallengeSeconds + retiredMarginSeconds) * 1000
+      const made = derive(secrets, name, { nowMs: loadedAtMs, usedAfterMs })
       byTenant.set(name, made)
       return made
     },
@@ -108,11 +113,21 @@ async function openOnce(
   }
 }
 
-function derive(secrets: readonly Secret[], name: string, nowMs: number): MppMacs {
+/** Secrets that were retired before `usedAfterMs` made no challenge that is still valid. */
+function derive(
+  secrets: readonly Secret[],
+  name: string,
+  { nowMs, usedAfterMs }: { readonly nowMs: number; readonly usedAfterMs: number },
+): MppMacs {
   const announced = secrets.find(({ row }) => row.createdAt.getTime() + announcedMs <= nowMs) ?? secrets.at(-1)
   if (announced === undefined) throw new Error('there is no current MPP secret')
   const macs = new Map(secrets.map((secret) => [secret, macOf(secret.key, name)]))
-  return { current: macs.get(announced) ?? macOf(announced.key, name), all: [...macs.values()] }
+  const [all = [], retired = []] = [true, false].map((isUsed) =>
+    [...macs].flatMap(([{ row }, mac]) =>
+      (row.retiredAt === null || row.retiredAt.getTime() > usedAfterMs) === isUsed ? [mac] : [],
+    ),
+  )
+  return { current: macs.get(announced) ?? macOf(announced.key, name), all, retired }
 }
 
 function macOf(secret: KeyObject, name: string): Mac {

@@ -3,6 +3,7 @@ import { decodeMppJson, type MppChallenge, parseTempoChargeRequest } from '@purs
 import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { runAdmin } from '../../src/admin/run.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { aTempoPayer, aTempoWallet, fundSponsor, nodeCall, offerOf, push, type TempoPayer } from '../tempo-payer.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
@@ -280,4 +281,18 @@ test('a challenge that was paid after the price rose is credited after its expir
   const response = await world.call(own.testKey, 'POST', '/payments/verify', shown)
   expect([response.status, response.body.reason]).toEqual([402, 'payment-insufficient'])
   expect((await world.call(own.testKey, 'GET', '/payments/logs')).list).toMatchObject([{ status: 'settled' }])
+})
+
+test('pushed money is credited though the secret of its challenge was replaced since', async () => {
+  const { challenge, verify, org } = await aShop()
+  const payer = await aTempoPayer(chain)
+  const offer = await challenge()
+  const credential = push(offer, await payer.broadcast(offer), payer)
+  const { keyEncryption } = world.config
+  const KEY_ENCRYPTION_KEY = 'base64' in keyEncryption ? keyEncryption.base64 : ''
+  const rotated = await runAdmin(['rotate-mpp-secret'], { DATABASE_URL: world.database.url, KEY_ENCRYPTION_KEY })
+  expect(rotated.exitCode).toBe(0)
+  clock.forward(400_000)
+  expect((await verify(credential)).status).toBe(200)
+  expect((await world.call(org.testKey, 'GET', '/payments/logs')).list).toMatchObject([{ status: 'settled' }])
 })

@@ -167,7 +167,7 @@ async function refuseUnlessGenuine(
   const { challenge } = credential
   if (!isKnownMethod(challenge))
     throw refusedMpp('method-unsupported', `Pay with ${mppMethodNames.map((name) => `${name}/charge`).join(' or ')}.`)
-  if (!(await isGenuine(ctx, challenge)))
+  if (!(await isGenuine(ctx, credential)))
     throw refusedMpp('invalid-challenge', 'The challenge was not issued by this service, or it was changed.')
   if (!isSent(credential) && isExpired(ctx, challenge))
     throw refusedMpp('payment-expired', 'The challenge has expired.')
@@ -188,13 +188,18 @@ function isKnownMethod({ method, intent }: MppChallenge): boolean {
 }
 
 /**
- * Whether the service made this challenge. Texts are compared, not the bytes that they encode: the last character of an id has
+ * Whether the service made this challenge, under a valid secret, or under a retired one if the challenge has expired and the money was already sent. Texts are compared, not the bytes that they encode: the last character of an id has
  * two unused bits, so a payer could otherwise present one challenge under four ids.
  */
-async function isGenuine(ctx: Pick<Ctx, 'mppSecrets' | 'tenant'>, challenge: MppChallenge): Promise<boolean> {
-  const { all } = await ctx.mppSecrets.macs(ctx.tenant)
+async function isGenuine(
+  ctx: Pick<Ctx, 'clock' | 'mppSecrets' | 'tenant'>,
+  credential: MppCredential,
+): Promise<boolean> {
+  const { challenge } = credential
+  const { all, retired } = await ctx.mppSecrets.macs(ctx.tenant)
+  const macs = isSent(credential) && isExpired(ctx, challenge) ? [...all, ...retired] : all
   const binding = challengeBinding(challenge)
-  return all.some((mac) => equalInConstantTime(mac(binding), challenge.id))
+  return macs.some((mac) => equalInConstantTime(mac(binding), challenge.id))
 }
 
 function isExpired(ctx: Pick<Ctx, 'clock'>, { expires }: MppChallenge): boolean {
