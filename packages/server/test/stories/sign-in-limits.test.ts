@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sql } from '../../src/platform/db/db.ts'
 import { aMailbox, type Mailbox } from '../mailbox.ts'
-import { aLink, ownerOf, press } from '../people.ts'
-import { aWorld, type World } from '../world.ts'
+import { aBrowser, aLink, type Browser, ownerOf, press } from '../people.ts'
+import { aWorld, codeOf, type World } from '../world.ts'
 
 // Decisions 0174 and 0187. Each address is in a block of its own, because the limits are those of the whole process.
 
@@ -180,4 +181,37 @@ test('one address begins 30 sign-ins at once that nobody ends, and keeps no othe
   expect(statuses.slice(29)).toEqual([200, 429, 429])
   expect(await post('/auth/sign-in/social', { provider: 'corp' }, { address: '198.51.100.40' })).toBe(429)
   expect(await begin('198.51.100.41')).toBe(200)
+})
+
+test('a person changes 60 things at once, and another person as many', async () => {
+  const [one, other] = [
+    await aBrowser(world, { email: await anOwner() }),
+    await aBrowser(world, { email: await anOwner() }),
+  ]
+  const rename = async ({ call }: Browser, at: number) =>
+    (await call('POST', '/auth/update-user', { name: `${at}` })).status
+  const statuses: number[] = []
+  for (let at = 0; at < 62; at++) statuses.push(await rename(one, at))
+  expect(statuses.slice(59)).toEqual([200, 429, 429])
+  expect(await rename(other, 0)).toBe(200)
+})
+
+test('a person has at most 20 passkeys', async () => {
+  const email = await anOwner()
+  const browser = await aBrowser(world, { email })
+  const { db } = world.database
+  const add = (at: number) =>
+    db.run(sql`
+      insert into auth."passkey" ("id", "publicKey", "userId", "credentialID", "counter", "deviceType", "backedUp")
+      select ${`pk-${at}`}, '', user_id, ${`credential-${at}`}, 0, 'singleDevice', false from accounts where email = ${email}`)
+  for (let at = 0; at < 19; at++) await add(at)
+  const options = '/auth/passkey/generate-register-options'
+  expect((await browser.call('GET', options)).status).toBe(200)
+  await add(19)
+  expect(codeOf(await browser.call('GET', options))).toBe('passkey-limit-reached')
+  const response = { id: 'credential-20', rawId: 'credential-20', type: 'public-key', response: {} }
+  const registered = await browser.call('POST', '/auth/passkey/verify-registration', { response, name: 'one more' })
+  expect([registered.status, codeOf(registered)]).toEqual([409, 'passkey-limit-reached'])
+  await db.run(sql`delete from auth."passkey" where "id" = 'pk-0'`)
+  expect((await browser.call('GET', options)).status).toBe(200)
 })

@@ -6,12 +6,14 @@ import { type People, refuseOtherOrigin } from '../../platform/http/identify.ts'
 import { readJson, shapeOf } from '../../platform/http/json.ts'
 import { validationProblem } from '../../platform/http/problem.ts'
 import type { PageRequest, PublicPage } from '../../platform/http/server.ts'
+import type { AccountId } from '../../platform/ids.ts'
 import { parseUrl } from '../../platform/parse-url.ts'
 import { unstorableText, unstorableTexts } from '../../platform/wire.ts'
 import { knownBrowserCookieOf } from './known-browser.ts'
 import type { Deps } from './ports.ts'
-import { createSignInLimit, type SignInLimit } from './sign-in-limits.ts'
+import { changingPath, createSignInLimit, type SignInLimit } from './sign-in-limits.ts'
 import { addressHeader, type SignInOptions } from './sign-in-options.ts'
+import { countPasskeys } from './store.ts'
 
 /** The reachable paths of better-auth; all others return 404. Tokens are removed from its responses. */
 const paths: Readonly<Record<string, readonly RegExp[]>> = {
@@ -74,6 +76,11 @@ const openedPath = /^\/(link$|callback\/)/
 /** Paths that could remove the person's ways to sign in, or give one to somebody else; they need a fresh sign-in. */
 const freshPath = /^\/(change-password|link-social|unlink-account|passkey\/delete-passkey)$/
 
+/** Paths that begin or end the registration of a passkey. */
+const registrationPath = /^\/passkey\/(generate-register-options|verify-registration)$/
+/** Most passkeys of a person. */
+const passkeysMax = 20
+
 /** better-auth's handler of requests. */
 export type AuthHandler = (request: Request) => Promise<Response>
 
@@ -123,7 +130,7 @@ function methodsResponse({ issuers, sendMail, isSignUpOpen }: Mounted['options']
 }
 
 async function respondToSignIn(
-  { baseUrl, clock, withSemaphores }: Pick<Deps, 'baseUrl' | 'clock' | 'withSemaphores'>,
+  { baseUrl, clock, db, withSemaphores }: Pick<Deps, 'baseUrl' | 'clock' | 'db' | 'withSemaphores'>,
   { handler, people }: Mounted,
   limit: SignInLimit,
   { method, url, headers, body, address }: PageRequest,
@@ -137,9 +144,10 @@ async function respondToSignIn(
   refuseLong(url, sent)
   const begun = issuerPath.test(path) ? IssuerBody.safeParse(sent) : undefined
   if (begun?.success === false) throw validationProblem(begun.error.issues)
-  const cookie = freshPath.test(path) ? people.cookieOf(headers.cookie) : undefined
+  const isChange = changingPath.test(path)
+  const cookie = isChange || registrationPath.test(path) ? people.cookieOf(headers.cookie) : undefined
   const person = cookie === undefined ? undefined : await people.find(cookie, undefined)
-  requireFresh({ person, clock })
+  if (freshPath.test(path)) requireFresh({ person, clock })
   const queues = limit({ path, address, cookies: headers.cookie, accountId: person?.accountId, sent })
   const fields = new Headers()
   for (const [name, value] of Object.entries(headers))
@@ -147,7 +155,15 @@ async function respondToSignIn(
       fields.append(name, name === 'user-agent' ? value.slice(0, userAgentLengthMax) : value)
   fields.set(addressHeader, address)
   const init = { method, headers: fields, ...(body.length > 0 && { body: Buffer.from(body) }) }
-  return rawResponse(await withSemaphores(queues, () => handler(new Request(`${baseUrl}${url}`, init))))
+  const handle = async () => {
+    if (person !== undefined && registrationPath.test(path)) await refusePasskey(db, person.accountId)
+    return handler(new Request(`${baseUrl}${url}`, init))
+  }
+  return rawResponse(await withSemaphores(queues, handle))
+}
+
+async function refusePasskey(db: Deps['db'], accountId: AccountId): Promise<void> {
+  if ((await countPasskeys(db, accountId)) >= passkeysMax) throw failPlatform('passkey-limit-reached')
 }
 
 function readSignIn(body: Uint8Array): unknown {

@@ -13,6 +13,12 @@ const otherPath = /^\/(passkey\/verify-authentication|reset-password)$/
 /** Paths that store a challenge or a state for a proof that may never follow. */
 const beginningPath = /^\/(sign-in\/social|link-social|passkey\/generate-(register|authenticate)-options)$/
 
+/** Paths that change what is stored about the signed-in person. */
+export const changingPath =
+  /^\/(passkey\/(verify-registration|delete-passkey|update-passkey)|change-password|link-social|unlink-account|update-user)$/
+/** Paths of which one person's requests wait for one another, because they count what is stored. */
+const countingPath = /^\/passkey\/verify-registration$/
+
 /** Attempts of one network address, and, for known browsers, of one person; and what one network address begins. */
 const sourceLimit: RateLimit = { perSecond: 1 / 2, burst: 30 }
 /**
@@ -22,6 +28,8 @@ const sourceLimit: RateLimit = { perSecond: 1 / 2, burst: 30 }
 const pairLimit: RateLimit = { perSecond: 1 / 300, burst: 10 }
 /** Password attempts of all unknown browsers with one e-mail address. It limits how fast a password can be guessed from many network addresses. */
 const unknownBrowsersLimit: RateLimit = { perSecond: 1 / 60, burst: 20 }
+/** Changes of one person. */
+const changesLimit: RateLimit = { perSecond: 1 / 60, burst: 60 }
 /** Attempts of a browser in which somebody signed in with the e-mail address before. */
 const knownLimit: RateLimit = { perSecond: 1 / 60, burst: 10 }
 
@@ -30,7 +38,7 @@ interface SignInAttempt {
   /** Network address of the caller. */
   readonly address: string
   readonly cookies: string | undefined
-  /** The account of the caller's session, where the path needs a recent one. */
+  /** The account of the caller's session, where the path changes something. */
   readonly accountId: string | undefined
   /** The body as parsed. */
   readonly sent: unknown
@@ -54,6 +62,7 @@ const passwords: Semaphore = { name: 'passwords', widthMax: knownAtOnce }
  * password, each one at a time. A password reset counts as unknown, because its token may be invalid.
  */
 function queuesForUnknown({ path, address, accountId }: SignInAttempt): readonly Semaphore[] {
+  if (accountId !== undefined && countingPath.test(path)) return [{ name: `passkeys of ${accountId}`, widthMax: 1 }]
   if (!hashingPath.test(path)) return []
   if (accountId !== undefined) return [{ name: `password of ${accountId}`, widthMax: 1 }, passwords]
   return [
@@ -76,10 +85,12 @@ export function createSignInLimit(
   const ofPair = createLimiter(pairLimit, clock)
   const ofUnknownBrowsers = createLimiter(unknownBrowsersLimit, clock)
   const ofKnown = createLimiter(knownLimit, clock)
+  const ofChanges = createLimiter(changesLimit, clock)
   return (attempt) => {
-    const { path, address, cookies, sent } = attempt
+    const { path, address, cookies, accountId, sent } = attempt
     const source = addressBlock(address)
     if (beginningPath.test(path)) admit(ofBeginnings(source))
+    if (accountId !== undefined && changingPath.test(path)) admit(ofChanges(accountId))
     const kind = emailPath.test(path) ? 'mail' : passwordPath.test(path) ? 'password' : undefined
     if (kind === undefined && !otherPath.test(path)) return queuesForUnknown(attempt)
     const email = emailOf(sent)

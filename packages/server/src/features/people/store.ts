@@ -163,6 +163,16 @@ export function listSessions(
   )
 }
 
+/** Counts the passkeys of an account's person. */
+export async function countPasskeys(db: Queryable, accountId: AccountId): Promise<number> {
+  const { count } = await db.one(
+    z.object({ count: z.bigint() }),
+    sql`
+    select count(*) from auth."passkey" as passkey join accounts on accounts.user_id = passkey."userId" where accounts.id = ${accountId}`,
+  )
+  return Number(count)
+}
+
 /** Most sessions of a person. */
 const sessionsMax = 100
 
