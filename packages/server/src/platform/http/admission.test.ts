@@ -3,6 +3,7 @@ import net from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { aToyServer, beginToys, endToys, toys } from '../../../test/toy-server.ts'
 import { Metadata } from '../wire.ts'
+import type { People } from './identify.ts'
 
 /** What a caller may cost before and after its key is known. */
 
@@ -134,6 +135,31 @@ test('beyond the limit of an address guessed keys are not toys.looked up, and kn
   expect(statuses).toEqual([401, 401, 401, 429, 429, 429, 429, 429])
   expect(toys.looked.filter((authorization) => authorization.startsWith('Bearer guess'))).toHaveLength(3)
   expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
+})
+
+test('beyond the limit of a person known sessions are not looked up, also at once, and within it each counts once', async () => {
+  let looked = 0
+  const people: People = {
+    origin: 'http://dashboard.test',
+    cookieOf: (cookies) => cookies,
+    async find(cookie, organisationId) {
+      looked += 1
+      const [accountId, sessionId] = ['acc_01h455vb4pex5vsknk084sn02q', 'ssn_01h455vb4pex5vsknk084sn02q'] as const
+      const own = { accountId, sessionId, shareOwner: accountId, authenticatedAt: new Date(), isLive: true }
+      return cookie.startsWith('session') && organisationId ? { ...own, role: 'owner', isSuspended: false } : undefined
+    },
+  }
+  const { base } = await aToyServer({ people, keyLimit: { perSecond: 0.001, burst: 6 } })
+  const organisation = 'org_01h455vb4pex5vsknk084sn02q'
+  const own = { origin: people.origin, 'x-service-organisation': organisation, 'content-type': 'application/json' }
+  const body = JSON.stringify({ name: 'a', count: 0 })
+  const statusOf = async (cookie: string) =>
+    (await fetch(`${base}/toys`, { method: 'POST', headers: { ...own, cookie }, body })).status
+  expect([await statusOf('session 1'), await statusOf('session 2')]).toEqual([200, 200])
+  const statuses = await Promise.all(Array.from({ length: 30 }, (_, at) => statusOf(`session ${1 + (at % 2)}`)))
+  expect(statuses.filter((status) => status === 200)).toHaveLength(4)
+  expect(new Set(statuses)).toEqual(new Set([200, 429]))
+  expect(looked).toBe(6)
 })
 
 test('connections of one address that only wait are bounded, and those of a caller with a key are not counted', async () => {

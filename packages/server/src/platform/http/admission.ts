@@ -42,18 +42,28 @@ export interface Admit {
   address(ip: string, reply: Headed, cost?: number): void
   /**
    * Counts a look-up of a credential that this process does not know as valid: beyond the address's limit, guessed credentials do not reach
-   * the database. Returns the name by which the credential is remembered.
+   * the database. Of a person's known session it takes the person's token, so that sessions beyond their limit do not reach it either.
    */
-  lookup(ip: string, credential: string, reply: Headed): CredentialName
-  /** Records whether the credential of that name was valid. */
-  found(name: CredentialName, isValid: boolean): void
+  lookup(ip: string, credential: string, reply: Headed): LookUp
+  /** Records whether the credential was valid, with the person of a session, and returns the token that its look-up took. */
+  found(looked: LookUp, found: FoundCredential): void
 }
 
 /** Most credentials that a process remembers as valid. */
 const knownMax = 100_000
 
-/** A credential is remembered by its hash, never as text. */
-export type CredentialName = string & { readonly kind: 'credential-name' }
+/** A look-up of a credential, which is remembered by its hash, never as text. */
+export interface LookUp {
+  readonly name: string
+  /** The caller whose token the look-up took. */
+  readonly takenFrom: string | undefined
+}
+
+export interface FoundCredential {
+  readonly isValid: boolean
+  /** The id of the person whose session it is. */
+  readonly personId?: string | undefined
+}
 
 /** Returns the functions that charge an admitted request beyond its first token: `charge` before its work is done, `owe` after its response. */
 export function chargesOf(
@@ -81,7 +91,7 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
   // One key's reads keep the account's other keys waiting for seconds, not minutes; the key itself owes the rest.
   const byOrganisation =
     organisationLimit === undefined ? undefined : createLimiter(organisationLimit, clock, 'its-burst')
-  const known = new Set<string>()
+  const known = new Map<string, string | undefined>()
   const check = (limit: RateLimit, admission: Admission, reply: Headed): void => {
     reply.headers(rateLimitHeaders(limit, admission))
     if (!admission.admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: admission.resetSeconds })
@@ -120,19 +130,22 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
     },
     address: (ip, reply, cost) => check(addressLimit, byAddress(addressBlock(ip), cost), reply),
     lookup(ip, credential, reply) {
-      const name = hash('sha256', credential, 'base64url') as CredentialName
-      if (known.has(name)) return name
+      const name = hash('sha256', credential, 'base64url')
+      const takenFrom = known.get(name)
+      if (takenFrom !== undefined) check(keyLimit, byKey(takenFrom), reply)
+      if (known.has(name)) return { name, takenFrom }
       const admission = lookups(addressBlock(ip))
       if (!admission.admitted) check(addressLimit, admission, reply)
-      return name
+      return { name, takenFrom }
     },
-    found(name, isValid) {
+    found({ name, takenFrom }, { isValid, personId }) {
+      if (takenFrom !== undefined) byKey.owe(takenFrom, -1)
       // While there are slots enough, the order in which credentials were used last decides nothing.
       if (isValid && known.size < knownMax / 2 && known.has(name)) return
       known.delete(name)
       if (!isValid) return
-      if (known.size >= knownMax) known.delete(known.values().next().value ?? '')
-      known.add(name)
+      if (known.size >= knownMax) known.delete(known.keys().next().value ?? '')
+      known.set(name, personId)
     },
   }
 }

@@ -5,7 +5,7 @@ import { failPlatform, Problem } from '../errors.ts'
 import { isId, type OrganisationId } from '../ids.ts'
 import type { BoundOperation, GuestRequest } from '../operation.ts'
 import { unstorableTexts } from '../wire.ts'
-import type { CredentialName } from './admission.ts'
+import type { FoundCredential, LookUp } from './admission.ts'
 import { type Identity, unauthorized } from './authenticate.ts'
 import { callerOf } from './call.ts'
 
@@ -31,10 +31,10 @@ export interface Count {
   caller(caller: Caller): void
   address(): void
   guest(guestId: string): void
-  /** Counts a look-up of a credential that is not known as valid; throws before the database is read if there were too many. Returns its name. */
-  lookup(credential: string): CredentialName
-  /** Records whether the credential of that name was valid. */
-  found(name: CredentialName, isValid: boolean): void
+  /** Counts a look-up of a credential that is not known as valid, or of a person's session; throws before the database is read if there were too many. */
+  lookup(credential: string): LookUp
+  /** Records whether the credential was valid. */
+  found(looked: LookUp, found: FoundCredential): void
 }
 
 export interface IdentifyRequest extends GuestRequest {
@@ -102,7 +102,7 @@ async function findCaller(
   const { headers, params, query } = request
   const cookie = headers.authorization === undefined ? people?.cookieOf(headers.cookie) : undefined
   const credential = headers.authorization ?? cookie
-  const name = credential === undefined ? undefined : count.lookup(credential)
+  const looked = credential === undefined ? undefined : count.lookup(credential)
   // A ticket or a signed link is looked up whatever credential is beside it.
   const showsLink = query.ticket !== undefined || query.signature !== undefined
   if (operation.guests !== undefined && (credential === undefined || showsLink)) count.lookup('')
@@ -114,11 +114,12 @@ async function findCaller(
     return guest
   }
   if (people !== undefined && cookie !== undefined) {
-    const caller = await known(count, name, () => findPerson(deps, people, { operation, request, cookie }))
+    const find = () => findPerson(deps, people, { operation, request, cookie })
+    const caller = await known(count, looked, find, ({ person }) => person.accountId)
     count.caller(caller)
     return caller
   }
-  const identity = await known(count, name, () => options.authenticate(headers.authorization))
+  const identity = await known(count, looked, () => options.authenticate(headers.authorization))
   const caller = callerOf(identity)
   count.caller(caller)
   if (operation.organisationInPath === true && params.orgId !== identity.organisationId)
@@ -127,13 +128,19 @@ async function findCaller(
 }
 
 /** Remembers a credential that was found, and forgets one that was refused. */
-async function known<T>(count: Count, name: CredentialName | undefined, find: () => Promise<T>): Promise<T> {
+async function known<T>(
+  count: Count,
+  looked: LookUp | undefined,
+  find: () => Promise<T>,
+  personOf?: (found: T) => string,
+): Promise<T> {
   try {
     const found = await find()
-    if (name !== undefined) count.found(name, true)
+    if (looked !== undefined) count.found(looked, { isValid: true, personId: personOf?.(found) })
     return found
   } catch (error) {
-    if (name !== undefined && error instanceof Problem && error.code === 'unauthorized') count.found(name, false)
+    if (looked !== undefined && error instanceof Problem && error.code === 'unauthorized')
+      count.found(looked, { isValid: false })
     throw error
   }
 }
