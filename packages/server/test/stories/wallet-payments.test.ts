@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import { tokenBalance } from '@purser/devnet'
 import { mppxServer } from '@purser/devnet/mppx'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
 import { sellersOf } from '../official-sellers.ts'
 import { timesCovered } from '../steady-witness.ts'
@@ -130,6 +131,33 @@ test('a wallet has at most 1,000 signed payments that may still be used, also of
   const refused = must(answers.find(({ status }) => status === 429))
   expect([codeOf(refused), refused.headers.get('retry-after')]).toEqual(['too-many-unused-payments', '60'])
   expect((await pay(stage, { from: other, challenge: challengeOf(offer()) })).status).toBe(201)
+})
+
+test('all wallets of an account have at most 5,000 signed payments on a network that may still be used', async () => {
+  const { db } = stage.world.database
+  const { child } = await aPayer(stage)
+  const [own, other] = [stage.org, await stage.world.organisation()]
+  // At five addresses of the account's other organisation.
+  await db.run(sql`
+    insert into reservations (organisation_id, environment, network, owner, asset, reason, subject_id, part, raw_amount, authorization_nonce)
+    select ${other.id}, 'test', ${network.name}, '0x' || lpad(to_hex(at % 5), 40, '0'), 'USDC', 'transfer', 'trf_other' || at, 0, 0,
+      decode(lpad(to_hex(1000000 + at), 64, '0'), 'hex')
+    from generate_series(1, 5000) as at`)
+  const payOnce = () => pay(stage, { from: child, challenge: challengeOf(offer()) })
+  expect((await payOnce()).status).toBe(201)
+  const before = await db.one(
+    z.object({ plan: z.string(), account: z.string().nullable() }),
+    sql`select plan, quota_account_id as account from organisations where id = ${own.id}`,
+  )
+  await db.run(sql`
+    update organisations set plan = 'hobby', quota_account_id = (select quota_account_id from organisations where id = ${other.id})
+    where id = any(${[own.id, other.id]}::text[])`)
+  const refused = await payOnce()
+  expect([refused.status, codeOf(refused)]).toEqual([429, 'too-many-unused-payments'])
+  await db.run(
+    sql`update organisations set plan = ${before.plan}, quota_account_id = ${before.account} where id = ${own.id}`,
+  )
+  expect((await payOnce()).status).toBe(201)
 })
 
 test('an Idempotency-Key yields one signature, for simultaneous repeats and after the process died before its response', async () => {

@@ -43,10 +43,10 @@ export {
 export {
   assignReservations,
   authorizeReservation,
-  countOpenAuthorizations,
   dropReservations,
   endAllowances,
   endReservations,
+  hasTooManyOpen,
   insertReservations,
   keepAllowances,
   lockOwners,

@@ -100,21 +100,30 @@ export async function authorizeReservation(
     where subject_id = ${subjectId} and nonce is null and authorization_nonce is null`)
 }
 
-/** Counts the authorizations of an account that may still be used, up to `most`. */
-export async function countOpenAuthorizations(
+/**
+ * Whether more than these numbers of authorizations may still be used: of an account, and of the transfers and payments of all wallets of
+ * organisations on its network. `sharers` selects their ids.
+ */
+export async function hasTooManyOpen(
   db: Queryable,
   { network, owner }: Account,
-  { most }: { readonly most: number },
-): Promise<number> {
-  const { open } = await db.one(
-    z.object({ open: z.bigint() }),
+  sharers: Sql,
+  most: { readonly ofAccount: number; readonly ofShare: number },
+): Promise<boolean> {
+  const open = sql`r.network = ${network.name} and r.authorization_nonce is not null and r.ended_at is null`
+  const { ofAccount, ofShare } = await db.one(
+    z.object({ ofAccount: z.bigint(), ofShare: z.bigint() }),
     sql`
-    select count(*) as open from (
-      select from reservations
-      where network = ${network.name} and owner = ${owner} and authorization_nonce is not null and ended_at is null limit ${most}
-    ) as found`,
+    select (
+      select count(*) from (select from reservations r where r.owner = ${owner} and ${open} limit ${most.ofAccount + 1}) as own
+    ) as of_account, (
+      select count(*) from (
+        select from (${sharers}) as sharer cross join lateral (
+          select from reservations r where r.organisation_id = sharer.id and r.reason = 'transfer' and ${open} limit ${most.ofShare + 1}
+        ) as own limit ${most.ofShare + 1}) as shared
+    ) as of_share`,
   )
-  return Number(open)
+  return ofAccount > most.ofAccount || ofShare > most.ofShare
 }
 
 /** Deletes a subject's reservations that have no transaction yet, so that it can reserve anew in the same transaction. */

@@ -12,10 +12,11 @@ import {
   areCovered,
   authorizeReservation,
   contendedBy,
-  countOpenAuthorizations,
+  hasTooManyOpen,
   lockOwners,
   retryOnContention,
 } from '../../funds/index.ts'
+import { sharersOf } from '../../plans/index.ts'
 import type { RelayPurpose } from '../../relayer/index.ts'
 import {
   policyWouldDeny,
@@ -55,8 +56,8 @@ import {
 } from './store.ts'
 
 const nonceBytes = 32
-/** Most signatures of an account that may still be used. */
-const openMax = 1_000
+/** Most signatures that may still be used: of a wallet address, and of all wallets of a share owner on a network. */
+const openMax = { ofAccount: 1_000, ofShare: 5_000 }
 /** When to retry a payment that still waits for its approval. */
 const approvalSeconds = 5
 const plainKey = /^[\x20-\x7e]{1,512}$/
@@ -112,7 +113,7 @@ async function storeNew(ctx: Ctx, request: ChallengePayment, source: SourceWalle
       message: approvalId === null ? message : undefined,
     })
     if (approvalId === null) {
-      await refuseTooMany(tx, plan)
+      await refuseTooMany(ctx, tx, plan)
       await watch(ctx, tx, transferId, planned)
     }
     await commitKeyAndAudit(ctx, tx, transferId, planned)
@@ -217,13 +218,10 @@ function methodOf({ offer: { method } }: Planned): PaymentRow['method'] {
   return method
 }
 
-/**
- * Refuses a signature beyond those that an account may have unused: each costs a read of the chain whenever the account's funds are read, in
- * requests that all tenants share. The caller has locked the account and reserved for this signature.
- */
-async function refuseTooMany(tx: Tx, { network, source }: TransferPlan): Promise<void> {
-  const open = await countOpenAuthorizations(tx, { network, owner: source.address }, { most: openMax + 1 })
-  if (open > openMax) throw failPaying('too-many-unused-payments', { retryAfterSeconds: 60 })
+/** Refuses a signature beyond those that may be unused. The caller has locked the address; parallel payments of other addresses may exceed `ofShare`. */
+async function refuseTooMany({ tenant }: Ctx, tx: Tx, { network, source }: TransferPlan): Promise<void> {
+  if (await hasTooManyOpen(tx, { network, owner: source.address }, sharersOf(tenant.organisationId), openMax))
+    throw failPaying('too-many-unused-payments', { retryAfterSeconds: 60 })
 }
 
 function watch(ctx: Ctx, tx: Tx, transferId: TransferId, { offer, message }: Planned): Promise<void> {
@@ -301,7 +299,7 @@ async function sign(ctx: Ctx, tx: Tx, transferId: TransferId, planned: Planned):
   await replaceAmount(tx, amount)
   await setAmount(tx, transferId, rawAmount)
   await authorizeReservation(tx, transferId, { rawAmount, nonce: hexToBytes(message.draft.authorization.nonce) })
-  await refuseTooMany(tx, plan)
+  await refuseTooMany(ctx, tx, plan)
   await setMessage(tx, { transferId, method: methodOf(planned), message })
   await watch(ctx, tx, transferId, planned)
   await commitKeyAndAudit(ctx, tx, transferId, planned)
