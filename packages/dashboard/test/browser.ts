@@ -14,7 +14,9 @@ const graphics = /^--(?:ignore-gpu-blocklist|in-process-gpu|use-gl=.*|use-angle=
 /** A real browser, out of an npm package, as strict as the one of a reader. */
 export async function launchBrowser(): Promise<Browser> {
   const executablePath = await unpackBrowser()
-  const args = [...chromium.args.filter((one) => !unsafe.test(one) && !graphics.test(one)), '--disable-gpu']
+  // Pages of one context and site share a process, and so the code that it has compiled. Other sites and contexts have their own as before.
+  const own = ['--disable-gpu', '--renderer-process-limit=1']
+  const args = [...chromium.args.filter((one) => !unsafe.test(one) && !graphics.test(one)), ...own]
   return playwright.launch({ executablePath, args, headless: true })
 }
 
@@ -36,6 +38,9 @@ export interface Watched {
   /** Console errors, failed requests and answers of 400 and above. */
   readonly faults: string[]
 }
+
+/** The events of a context that `watch` listens to. */
+export const events = ['console', 'weberror', 'requestfailed', 'request', 'response'] as const
 
 /** Notes whatever goes wrong on any page of the context. */
 export function watch(context: BrowserContext, origin: string): Watched {

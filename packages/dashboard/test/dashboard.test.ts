@@ -1,13 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { createPurser, type Purser } from '@purser/sdk'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
 import { freshDatabase, type TestDatabase } from '../../server/test/database.ts'
 import { actScenarios } from './act-scenarios.ts'
 import { approvalScenarios } from './approval-scenarios.ts'
-import { launchBrowser, type Watched, watch } from './browser.ts'
+import { launchBrowser, watch } from './browser.ts'
 import { buildIfNeeded } from './build-if-needed.ts'
+import { Contexts } from './contexts.ts'
 import { makeDemoData } from './demo-data.ts'
 import { developerScenarios } from './developer-scenarios.ts'
 import { environmentScenarios } from './environment-scenarios.ts'
@@ -15,9 +16,9 @@ import { everyPageScenarios } from './every-page.ts'
 import { liveScenarios } from './live-scenarios.ts'
 import { makingScenarios } from './making-scenarios.ts'
 import { paymentScenarios } from './payment-scenarios.ts'
-import { peopleScenarios } from './people-scenarios.ts'
+import { peopleScenarios, type Stage } from './people-scenarios.ts'
 import { securityScenarios } from './security-scenarios.ts'
-import { patienceMs, show, signedInBy, signIn } from './stage.ts'
+import { show, signedInBy, signIn } from './stage.ts'
 import { partlySpendable } from './states.ts'
 import { strangerScenarios } from './stranger-scenarios.ts'
 import { workScenarios } from './work-scenarios.ts'
@@ -25,14 +26,17 @@ import { workScenarios } from './work-scenarios.ts'
 let database: TestDatabase
 let dev: Awaited<ReturnType<typeof startTemporaryDev>>
 let browser: Browser
+let contexts: Contexts
 let session: { readonly storageState: Awaited<ReturnType<typeof signIn>>; readonly since: number }
 let paymentId: string
 
 beforeAll(async () => {
   database = await freshDatabase({ plans: 'general' })
   // Few tests wait for a deposit or a bridge, and each read costs for as long as the file runs.
-  const starting = startTemporaryDev({ databaseUrl: database.url, depositPollMsMax: 1_000, relayerMs: 1_000 })
+  const seldom = { depositPollMsMax: 1_000, relayerMs: 1_000, probe: { busyMs: 80, idleMs: 200 } }
+  const starting = startTemporaryDev({ databaseUrl: database.url, ...seldom })
   ;[dev, browser] = await Promise.all([starting, launchBrowser(), buildIfNeeded()])
+  contexts = new Contexts(browser, dev.baseUrl)
   session = { storageState: await signIn(browser, dev), since: performance.now() }
   paymentId = await pay('0.01')
 })
@@ -73,18 +77,11 @@ async function pay(price: string): Promise<string> {
   return paymentId
 }
 
-async function open(
-  options: Parameters<Browser['newContext']>[0],
-  work: (page: Page, seen: Watched, context: BrowserContext) => Promise<void>,
-): Promise<void> {
-  const storageState = options?.storageState ?? (await freshSession())
-  const context = await browser.newContext({ ...options, storageState })
-  context.setDefaultTimeout(patienceMs)
-  try {
-    await work(await context.newPage(), watch(context, dev.baseUrl), context)
-  } finally {
-    await context.close()
-  }
+const open: Stage['open'] = async ({ storageState, isAlone = false, ...options }, work) => {
+  const cookies = storageState ?? (await freshSession())
+  await contexts.lend({ options, isAlone }, cookies, async (context) =>
+    work(await context.newPage(), watch(context, dev.baseUrl), context),
+  )
 }
 
 test('a visitor who is not signed in is sent to the sign-in page, and a used link says so', async () => {

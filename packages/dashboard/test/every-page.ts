@@ -38,15 +38,18 @@ export function everyPageScenarios({ dev, browser, open }: Stage, demoData: () =
       const found = states.filter((state) => groupOf(state) === group)
       const who = found[0]?.who
       const storageState = who === undefined ? {} : { storageState: await stateOf(who) }
-      await open({ ...inspected, ...storageState }, async (shared, _, context) => {
+      await open({ ...inspected, ...storageState }, async (page) => {
+        let isAltered = false
         for (const state of found) {
-          // What is made on a page, such as a refusal, belongs to that page alone.
-          const page = state.before === undefined ? shared : await context.newPage()
+          const url = `${dev().dashboardUrl}${pathOfState(state, demo)}`
           await state.before?.(page)
-          await show(page, `${dev().dashboardUrl}${pathOfState(state, demo)}`)
+          // What is made on a page, such as a refusal, belongs to one document, which is loaded with it.
+          if (state.before === undefined && !isAltered) await show(page, url)
+          else await page.goto(url).then(() => shown(page))
           await state.act?.(page)
           await expectAccessible(page, state.name)
-          if (page !== shared) await page.close()
+          isAltered = state.before !== undefined
+          if (isAltered) await page.unrouteAll({ behavior: 'wait' })
         }
       })
     },

@@ -7,6 +7,7 @@ import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import { sql } from '../../server/src/platform/db/db.ts'
 import { newId } from '../../server/src/platform/ids.ts'
 import type { Watched } from './browser.ts'
+import type { Lent, StorageState } from './contexts.ts'
 import { openLink, show, signedInBy } from './stage.ts'
 
 export interface Stage {
@@ -15,7 +16,7 @@ export interface Stage {
   readonly purserOf: () => Purser
   readonly browser: () => Browser
   readonly open: (
-    options: Parameters<Browser['newContext']>[0],
+    options: Lent & { readonly storageState?: StorageState; readonly isAlone?: boolean },
     work: (page: Page, seen: Watched, context: BrowserContext) => Promise<void>,
   ) => Promise<void>
 }
@@ -258,7 +259,7 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
   test('who deletes their last organisation creates another one, sees its first key once, and works in it', async () => {
     const email = 'again@example.com'
     await foundedBy(email, 'Last')
-    await open({ storageState: await signedIn(email) }, async (page, { faults }) => {
+    await open({ storageState: await signedIn(email), isAlone: true }, async (page, { faults }) => {
       await page.goto(`${dev().dashboardUrl}/test/settings`)
       await page.getByRole('button', { name: 'Delete Last' }).click()
       await page.getByRole('dialog').getByLabel('Type “Last” to confirm').fill('Last')

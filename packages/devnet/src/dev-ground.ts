@@ -1,4 +1,5 @@
 import type { Address } from '@purser/protocol'
+import type { BootOptions } from '@purser/server'
 import { createBridgeRelayer } from './bridge-relayer.ts'
 import { type ChainOptions, type DevChain, startChain } from './chains.ts'
 import type { DataDir } from './data-dir.ts'
@@ -18,6 +19,8 @@ export interface DevOptions {
   readonly logLevel?: string | undefined
   /** Longest interval between two looks for deposits on a chain. Default: 250 ms. */
   readonly depositPollMsMax?: number
+  /** How often the service reads the database for work that is due. Default: as in production. */
+  readonly probe?: BootOptions['probe']
   /** Whether the chains continue from their saved state, and save it. Default: true. False: they start empty. */
   readonly keepsChains?: boolean
   /** Interval at which the sandbox's relayer looks for deposits on its bridge. Default: 250 ms. */

@@ -70,13 +70,13 @@ const depositPollMsDefault = 250
 async function bootOnFreePort(dataDir: DataDir, options: DevOptions, ground: Ground): Promise<RunningServer> {
   const rpcUrls = Object.fromEntries(ground.chains.map(({ network, rpcUrl }) => [network, rpcUrl]))
   const { databaseUrl } = ground
-  const { depositPollMsMax = depositPollMsDefault } = options
+  const { depositPollMsMax = depositPollMsDefault, probe } = options
   for (let attempt = 1; ; attempt += 1) {
     const port = await findFreePort(options.port)
     const { keyFile, filesDir } = dataDir
     const config = devConfig({ databaseUrl, keyFile, filesDir, port, rpcUrls, logLevel: options.logLevel })
     try {
-      return await bootServer(config, { metricsOnMainPort: true, depositPollMsMax })
+      return await bootServer(config, { metricsOnMainPort: true, depositPollMsMax, probe })
     } catch (error) {
       if (!isPortTaken(error) || attempt === bootAttemptsMax) throw error
     }

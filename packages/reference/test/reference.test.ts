@@ -16,7 +16,7 @@ let storageState: Awaited<ReturnType<typeof signIn>>
 beforeAll(async () => {
   database = await freshDatabase({ plans: 'general' })
   // No request of the reference reads a chain.
-  const starting = startTemporaryDev({ databaseUrl: database.url, chains: false })
+  const starting = startTemporaryDev({ databaseUrl: database.url, chains: false, probe: { busyMs: 80, idleMs: 200 } })
   ;[dev, browser] = await Promise.all([starting, launchBrowser(), buildIfNeeded()])
   storageState = await signIn(browser, dev)
 })

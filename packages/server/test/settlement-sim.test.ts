@@ -9,7 +9,7 @@ import { aStage, type Stage } from './sim/stage.ts'
 let stage: Stage
 
 beforeAll(async () => {
-  stage = await aStage(await freshDatabase())
+  stage = await aStage(await freshDatabase({ plans: 'general' }))
 })
 afterAll(async () => {
   await stage?.stop()

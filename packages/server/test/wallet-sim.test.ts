@@ -23,7 +23,7 @@ async function historyOf(on: WalletStage, seed: number): Promise<string> {
 }
 
 beforeAll(async () => {
-  stage = await aWalletStage(await freshDatabase())
+  stage = await aWalletStage(await freshDatabase({ plans: 'general' }))
 })
 afterAll(async () => {
   await stage?.stop()
@@ -35,7 +35,7 @@ test('wallets keep their guarantees with hostile partners, lying nodes, reorgani
 }, 7_200_000)
 
 test('a seed repeats its history after others, since each history begins with the same rows and sequences', async () => {
-  const alone = await aWalletStage(await freshDatabase())
+  const alone = await aWalletStage(await freshDatabase({ plans: 'general' }))
   try {
     const beginning = await stateBefore(alone)
     const first = await historyOf(alone, 7)

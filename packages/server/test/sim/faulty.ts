@@ -51,7 +51,7 @@ const simulators: Readonly<Record<string, Simulator>> = {
 
 async function aDatabase(serverUrl: string) {
   const name = `test_${randomBytes(8).toString('hex')}`
-  await createDatabase(serverUrl, name, template)
+  await createDatabase(serverUrl, name, template, { plan_cache_mode: 'force_generic_plan' })
   const url = withDatabase(serverUrl, name)
   const db = openDb({ url, connectionsMax: 2, log: createLog({ level: 'silent' }) })
   return {

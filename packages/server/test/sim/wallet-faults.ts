@@ -17,7 +17,7 @@ export const walletFaults: readonly Fault[] = [
     replace: '  if (subjects.length >= 0) return\n',
     within: 30,
     isQuick: true,
-    foundBy: 4,
+    foundBy: 7,
   },
   {
     name: 'receipts-of-transfers-are-not-confirmed',
@@ -66,7 +66,7 @@ export const walletFaults: readonly Fault[] = [
     replace: "return status !== 'pending' && reason !== 'not-received'",
     within: 100,
     isQuick: true,
-    foundBy: 82,
+    foundBy: 1,
   },
   {
     name: 'the-next-step-gets-no-nonce',
@@ -82,6 +82,6 @@ export const walletFaults: readonly Fault[] = [
     replace: 'const nodes = [reads]',
     within: 40,
     isQuick: true,
-    foundBy: 9,
+    foundBy: 36,
   },
 ]
