@@ -48,7 +48,7 @@ export const walletFaults: readonly Fault[] = [
     replace: '',
     within: 30,
     isQuick: true,
-    foundBy: 3,
+    foundBy: 10,
   },
   {
     name: 'a-nonce-is-reused',
@@ -66,7 +66,7 @@ export const walletFaults: readonly Fault[] = [
     replace: "return status !== 'pending' && reason !== 'not-received'",
     within: 100,
     isQuick: true,
-    foundBy: 1,
+    foundBy: 2,
   },
   {
     name: 'the-next-step-gets-no-nonce',
