@@ -70,25 +70,8 @@ export interface Db extends Queryable {
   close(): Promise<void>
 }
 
-const camelNames = new Map<string, string>()
-
-function camel(column: string): string {
-  let name = camelNames.get(column)
-  if (name === undefined) {
-    name = column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
-    camelNames.set(column, name)
-  }
-  return name
-}
-
-/** The rows of a result have the same columns, so their names are converted once. */
-function rowsOf<S extends z.ZodType>(row: S, { rows }: { rows: Record<string, unknown>[] }): z.output<S>[] {
-  const names = Object.keys(rows[0] ?? {}).map((column) => [column, camel(column)] as const)
-  return rows.map((raw) => {
-    const named: Record<string, unknown> = {}
-    for (const [column, name] of names) named[name] = raw[column]
-    return row.parse(named)
-  })
+function rowsOf<S extends z.ZodType>(row: S, { rows }: { rows: unknown[] }): z.output<S>[] {
+  return rows.map((raw) => row.parse(raw))
 }
 
 type Send = (statement: Sql) => Promise<pg.QueryResult>

@@ -103,6 +103,18 @@ export function columnNames({ shape }: Pick<z.ZodObject, 'shape'>): string[] {
   return Object.keys(shape).map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
 }
 
+const memberNames = new Map<string, string>()
+
+/** The name, in a row, of the member that has a column's values. */
+export function memberName(column: string): string {
+  let name = memberNames.get(column)
+  if (name === undefined) {
+    name = column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+    memberNames.set(column, name)
+  }
+  return name
+}
+
 /** The columns that a row's schema reads, under their names in the database. */
 export function columnsOf(row: Pick<z.ZodObject, 'shape'>): Sql {
   return columnsNamed(columnNames(row))
