@@ -54,7 +54,8 @@ async function openNew(from: string, { connectionsMax = 10, plans }: NewDatabase
   const name = `test_${randomBytes(8).toString('hex')}`
   await createDatabase(serverUrl, name, from, plans === 'general' ? { plan_cache_mode: 'force_generic_plan' } : {})
   const url = withDatabase(serverUrl, name)
-  const db = openDb({ url, connectionsMax, log: createLog({ level: 'silent' }) })
+  // PostgreSQL starts a process for each connection, which may take more than two seconds on a loaded machine.
+  const db = openDb({ url, connectionsMax, connectMsMax: 9_000, log: createLog({ level: 'silent' }) })
   return {
     db,
     url,

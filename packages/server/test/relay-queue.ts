@@ -21,7 +21,7 @@ export function queuedOf(db: Queryable, paymentId: string): Promise<Queued> {
 }
 
 /** How many other payments ended, or were taken into a transaction, while this one was in the queue. */
-export async function overtakenBy(db: Queryable, paymentId: string, others: readonly string[]): Promise<number> {
+export async function handledDuring(db: Queryable, paymentId: string, others: readonly string[]): Promise<number> {
   const { requestedAt, plannedAt } = await queuedOf(db, paymentId)
   const { count } = await db.one(
     z.object({ count: z.bigint() }),

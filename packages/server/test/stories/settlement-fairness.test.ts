@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
 import { type LyingNode, startLyingNode } from '../lying-node.ts'
-import { overtakenBy } from '../relay-queue.ts'
+import { handledDuring } from '../relay-queue.ts'
 import { spend } from '../spend.ts'
 import {
   type Answer,
@@ -104,9 +104,9 @@ async function statusesOf(signed: readonly Signed[]): Promise<Record<string, num
 }
 
 /** How many of the planted payments the service handled while this one waited: a count, which a loaded machine does not change. */
-function overtaken(paying: Signed, planted: readonly Signed[]): Promise<number> {
+function handledFirst(paying: Signed, planted: readonly Signed[]): Promise<number> {
   const idOf = ({ response }: Signed): string => String(response.body.paymentId)
-  return overtakenBy(world.database.db, idOf(paying), planted.map(idOf))
+  return handledDuring(world.database.db, idOf(paying), planted.map(idOf))
 }
 
 async function timed<T>(work: Promise<T>): Promise<{ readonly ms: number; readonly result: T }> {
@@ -118,7 +118,7 @@ async function timed<T>(work: Promise<T>): Promise<{ readonly ms: number; readon
 /** Blocks come every two seconds, as on Base. */
 const slowBlocks = () => anvil().setIntervalMining({ interval: 2 })
 /** Most relays of one signer, or of contract accounts, in a turn: the turn in progress when another payment comes, and the turn with it. */
-const overtakenMax = 2 * 8
+const handledFirstMax = 2 * 8
 
 test('ninety payments without money delay another organisation’s payment by one turn at most', async () => {
   const payer = await aPayer(chain)
@@ -128,7 +128,7 @@ test('ninety payments without money delay another organisation’s payment by on
   await slowBlocks()
   for (const one of planted) await startSettling(hostile, one)
   expect((await settle(honest, paying)).status).toBe(200)
-  expect(await overtaken(paying, planted)).toBeLessThanOrEqual(overtakenMax)
+  expect(await handledFirst(paying, planted)).toBeLessThanOrEqual(handledFirstMax)
   await anvil().setIntervalMining({ interval: 0 })
   await anvil().setAutomine(true)
   const failed = 'settlement_failed invalid_exact_evm_insufficient_balance'
@@ -290,7 +290,7 @@ test('forty payments by contract accounts delay an ordinary one by one turn at m
   await slowBlocks()
   for (const one of planted) await startSettling(hostile, one)
   expect((await settle(honest, paying)).status).toBe(200)
-  expect(await overtaken(paying, planted)).toBeLessThanOrEqual(overtakenMax)
+  expect(await handledFirst(paying, planted)).toBeLessThanOrEqual(handledFirstMax)
   await anvil().setIntervalMining({ interval: 0 })
   await anvil().setAutomine(true)
   await expect.poll(() => statusesOf(planted), { timeout: 180_000 }).toEqual({ settled: 40 })

@@ -1,5 +1,5 @@
 import type { Chain, LaneCall } from '../../chain/port.ts'
-import type { PlannedCall, RouteRequest, RoutingPartner } from '../../partners/routing/port.ts'
+import type { ExpectedChange, PlannedCall, RouteRequest, RoutingPartner } from '../../partners/routing/port.ts'
 import type { Ctx } from './ports.ts'
 
 /**
@@ -27,16 +27,11 @@ export async function proveCall(
     log.error(facts, 'a partner’s call differs from the request')
     return { outcome: 'differs' }
   }
-  const differingIn = (changes: readonly bigint[]) =>
-    expected.filter(({ least, most }, index) => {
-      const change = changes[index]
-      return change === undefined || change < least || (most !== undefined && change > most)
-    })
   const ran = await chain.simulate({
     from: request.fromAddress,
     calls: [...before, call],
     readings: expected,
-    isExpected: (changes) => differingIn(changes).length === 0,
+    isExpected: (changes) => differingIn(changes, expected).length === 0,
   })
   if (ran.outcome === 'unable') {
     log.error(
@@ -46,9 +41,17 @@ export async function proveCall(
     return ran
   }
   if (ran.outcome === 'refused') return ran
-  const wrong = differingIn(ran.changes)
+  const wrong = differingIn(ran.changes, expected)
   if (wrong.length === 0) return { outcome: 'proven' }
   const differing = wrong.map(({ token, account }) => `${token} of ${account}`)
   log.error({ ...facts, differing }, 'a partner’s call does not make the expected balance changes')
   return { outcome: 'differs' }
+}
+
+/** The expected changes that these changes of the balances, in their order, do not make. */
+function differingIn(changes: readonly bigint[], expected: readonly ExpectedChange[]): readonly ExpectedChange[] {
+  return expected.filter(({ least, most }, index) => {
+    const change = changes[index]
+    return change === undefined || change < least || (most !== undefined && change > most)
+  })
 }

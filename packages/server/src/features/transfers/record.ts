@@ -243,16 +243,7 @@ export function outgoing({ toAddress }: NewTransfer, plan: TransferPlan): Outgoi
   return { ...movement, isToOwnMaster, gas: gasCostOf(plan), claimGas: plan.claimGas }
 }
 
-function rowOf({
-  ctx,
-  transferId,
-  request,
-  plan,
-  purpose,
-  reportedState,
-  approvalId,
-  resource,
-}: Approved): StoredTransfer {
+function rowOf({ ctx, transferId, request, plan, approvalId, ...one }: Approved): StoredTransfer {
   const { source, network, target, coin, toCoin, rawAmount, fromChain, route, routeReason, quote } = plan
   return {
     id: transferId,
@@ -276,11 +267,11 @@ function rowOf({
     rawOut: quote?.rawOut ?? null,
     rawOutMin: quote?.rawOutMin ?? null,
     reference: request.reference ?? null,
-    resource: resource ?? null,
+    resource: one.resource ?? null,
     metadata: request.metadata ?? {},
-    purpose,
+    purpose: one.purpose,
     // A caller who waits for an approval waits for no block: an event reports the end.
-    reportedState: approvalId === null ? (reportedState ?? null) : 'pending',
+    reportedState: approvalId === null ? (one.reportedState ?? null) : 'pending',
     approvalId,
     createdAt: ctx.clock.now(),
   }

@@ -72,16 +72,7 @@ export function accountOf(account: z.output<typeof ExternalAccount>): PayoutAcco
 /** The request body for a new external account, or the reason why it cannot be created. */
 export function externalAccountBody(request: NewPayoutAccount): Readonly<Record<string, unknown>> | Refusal {
   const { owner, destination } = request
-  const names =
-    owner.kind === 'business'
-      ? { account_owner_type: 'business', account_owner_name: owner.name, business_name: owner.name }
-      : {
-          account_owner_type: 'individual',
-          account_owner_name: `${owner.firstName} ${owner.lastName}`,
-          first_name: owner.firstName,
-          last_name: owner.lastName,
-        }
-  const common = { ...names, account_name: request.accountName, currency: destination.currency.toLowerCase() }
+  const common = { ...namesOf(owner), account_name: request.accountName, currency: destination.currency.toLowerCase() }
   if (destination.currency === 'GBP') {
     const account = { sort_code: destination.sortCode, account_number: destination.accountNumber }
     return { ...common, account_type: 'gb', account }
@@ -114,6 +105,17 @@ export function externalAccountBody(request: NewPayoutAccount): Readonly<Record<
       postal_code: postalCode,
       country,
     },
+  }
+}
+
+function namesOf(owner: NewPayoutAccount['owner']) {
+  if (owner.kind === 'business')
+    return { account_owner_type: 'business', account_owner_name: owner.name, business_name: owner.name }
+  return {
+    account_owner_type: 'individual',
+    account_owner_name: `${owner.firstName} ${owner.lastName}`,
+    first_name: owner.firstName,
+    last_name: owner.lastName,
   }
 }
 

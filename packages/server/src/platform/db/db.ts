@@ -103,15 +103,13 @@ function queryableOn(sendUntraced: Send): Queryable {
 export type { Pooler } from './pool.ts'
 export { anyLength, columnNames, columnsOf, listed, type Queryable, type Sql, sql } from './statement.ts'
 
-export interface DbOptions {
+export interface DbOptions extends Pick<PoolOptions, 'silentMsMax' | 'connectMsMax'> {
   /** May name several servers: see `parseAddress`. */
   readonly url: string
   readonly connectionsMax: number
   readonly log: Log
   /** Longest that one statement may run, so that a blocked lock leads to a 503 and not to an endless wait; 0: as long as it takes. */
   readonly statementTimeoutMs?: number
-  /** Time after which the server of an unanswered statement is checked; 2 s by default. */
-  readonly silentMsMax?: number
   /** The pooler between this process and PostgreSQL. Default: `none`. */
   readonly pooler?: Pooler
   /** Whether statements are parsed once per connection; default true, except behind a pooler of transactions. */
@@ -157,6 +155,7 @@ export function openDb(options: DbOptions): Db {
     pooler,
     statementTimeoutMs,
     ...(options.silentMsMax !== undefined && { silentMsMax: options.silentMsMax }),
+    ...(options.connectMsMax !== undefined && { connectMsMax: options.connectMsMax }),
     ...onConnectOf(options, isNamed),
   })
   const begin = { isNamed, statementTimeoutMs: pooler === 'transaction' ? statementTimeoutMs : undefined }

@@ -123,20 +123,7 @@ async function closeOpen(
   // there: PostgreSQL plans a sequential scan of a partition that it knows to be empty, even after the partition has filled.
   const isNow = open.fromAt === undefined || open.fromAt <= now
   if (isNow && (await hasRows(db, open.name))) await db.run(plain(`analyze ${table}`))
-  await underLock(db, async (tx) => {
-    await tx.run(plain(drop))
-    await tx.run(plain(`alter table ${open.name} add constraint closing check (id < '${until}'${lower}) not valid`))
-  })
-  try {
-    await db.tx(async (tx) => {
-      await tx.run(sql`set local statement_timeout = 0`)
-      await tx.run(plain(`alter table ${open.name} validate constraint closing`))
-    })
-  } catch (error) {
-    // It would refuse rows later on.
-    await underLock(db, (tx) => tx.run(plain(drop)))
-    throw error
-  }
+  await constrain(db, open.name, { check: `id < '${until}'${lower}`, drop })
   await underLock(db, async (tx) => {
     await tx.run(plain(`alter table ${table} detach partition ${open.name}`))
     await tx.run(plain(attaching(table, open.name, open.from, until)))
@@ -145,6 +132,28 @@ async function closeOpen(
     await tx.run(plain(drop))
   })
   return next
+}
+
+/** Adds the constraint `closing` and validates it. */
+async function constrain(
+  db: Db,
+  name: string,
+  { check, drop }: { readonly check: string; readonly drop: string },
+): Promise<void> {
+  await underLock(db, async (tx) => {
+    await tx.run(plain(drop))
+    await tx.run(plain(`alter table ${name} add constraint closing check (${check}) not valid`))
+  })
+  try {
+    await db.tx(async (tx) => {
+      await tx.run(sql`set local statement_timeout = 0`)
+      await tx.run(plain(`alter table ${name} validate constraint closing`))
+    })
+  } catch (error) {
+    // It would refuse rows later on.
+    await underLock(db, (tx) => tx.run(plain(drop)))
+    throw error
+  }
 }
 
 function attaching(table: string, name: string, from: string | undefined, until: string | undefined): string {

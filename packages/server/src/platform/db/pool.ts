@@ -13,8 +13,10 @@ export interface PoolOptions {
   readonly log: Log
   /** 0: no limit. */
   readonly statementTimeoutMs: number
-  /** Time after which the server of an unanswered statement is checked. */
+  /** Time after which the server of an unanswered statement is checked; 2 s by default. */
   readonly silentMsMax?: number
+  /** Longest that a server may take to open a connection; 2 s by default. */
+  readonly connectMsMax?: number
   readonly pooler: Pooler
   /** Longest wait for a response, where nobody watches the connections. */
   readonly queryMsMax?: number
@@ -53,14 +55,14 @@ const acquireMsMax = 10_000
  * executions, so that a burst that comes back within a minute should find the connections of the last one.
  */
 const unusedMsMax = 60_000
-const connectMsMax = 2_000
+const connectMsMaxDefault = 2_000
 /** A statement that is not answered for this long makes the pool check whether its server still works on it. */
 const silentMsMaxDefault = 2_000
 const lookEveryMs = 250
 /** Time for a response that is on its way when the server reports that it has finished. */
 const graceMs = 500
 /** Longest time, in milliseconds, until the loss of a server that became silent is noticed: its silence, the next look and the try to connect. */
-export const noticedMsMax = silentMsMaxDefault + lookEveryMs + connectMsMax
+export const noticedMsMax = silentMsMaxDefault + lookEveryMs + connectMsMaxDefault
 const closeMsMax = 3_000
 export const idleMsMaxDefault = 30_000
 
@@ -120,7 +122,7 @@ function queryOn(client: pg.Client, query: pg.QueryConfig | string): Promise<pg.
 type Sessions = Map<pg.Client, Session>
 
 /** The class of connections to the server that is current when each is opened. */
-function clientOf(servers: Servers, sessions: Sessions): typeof pg.Client {
+function clientOf(servers: Servers, sessions: Sessions, connectMsMax = connectMsMaxDefault): typeof pg.Client {
   return class ServerClient extends pg.Client {
     readonly #url: string
     constructor(config?: pg.ClientConfig) {
@@ -175,7 +177,7 @@ export function openServerPool(options: PoolOptions): ServerPool {
   const servers = createServers(options.url)
   const sessions: Sessions = new Map()
   const pool = new pg.Pool({
-    Client: clientOf(servers, sessions),
+    Client: clientOf(servers, sessions, options.connectMsMax),
     max: options.connectionsMax,
     types,
     pipeline: true,

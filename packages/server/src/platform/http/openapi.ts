@@ -52,17 +52,11 @@ export function openApiDocument(
   eventPayloads: EventPayloads = {},
   { tags = {}, examples: recorded = {} }: Explanations = {},
 ): Json {
-  const paths: Record<string, Record<string, unknown>> = {}
   const schemas = componentSchemas(schemasUsed(operations, eventPayloads))
   const refusals = createRefusals()
   const parameters = parametersOf(operations, schemas)
   const examples = examplesOf(recorded)
-  for (const operation of operations) {
-    paths[operation.path] = {
-      ...paths[operation.path],
-      [operation.method.toLowerCase()]: describe(operation, { schemas, refusals, parameters, examples }),
-    }
-  }
+  const paths = pathsOf(operations, (operation) => describe(operation, { schemas, refusals, parameters, examples }))
   const errors = refusals.components()
   return {
     openapi: '3.1.0',
@@ -90,6 +84,14 @@ export function openApiDocument(
       responses: { ...errors.responses, ...deliveryComponents.responses },
     },
   }
+}
+
+/** The operations by path and method. */
+function pathsOf(operations: readonly Operation[], described: (operation: Operation) => unknown): Json {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const operation of operations)
+    paths[operation.path] = { ...paths[operation.path], [operation.method.toLowerCase()]: described(operation) }
+  return paths
 }
 
 function schemasUsed(operations: readonly Operation[], eventPayloads: EventPayloads) {

@@ -15,6 +15,17 @@ const intervalsMax = 200
 /** Maximum number of payments that one response by the minute counts: the newest of the range. */
 const paymentsMax = 200_000
 
+/** Latencies of the whole range, whose row has no beginning, and of its intervals. */
+function settlementOf(latencies: Awaited<ReturnType<typeof listLatencies>>): Statistics['settlement'] {
+  const whole = latencies.find(({ beginsAt }) => beginsAt === null)
+  return {
+    ...(whole === undefined ? { payments: 0, p50Ms: null, p95Ms: null } : latencyOf(whole)),
+    intervals: latencies.flatMap(({ beginsAt, ...row }) =>
+      beginsAt === null ? [] : [{ at: beginsAt, ...latencyOf(row) }],
+    ),
+  }
+}
+
 /** Counts, sums, latencies and failures of the payments in a range, per interval of time. */
 async function paymentStatistics(
   ctx: Pick<Ctx, 'db' | 'settleNanoUsdPerDayMax' | 'tenant'>,
@@ -32,7 +43,6 @@ async function paymentStatistics(
     sumAttempts(ctx.db, ctx.tenant, range.counted),
     gasByDay(ctx.db, ctx.tenant, range),
   ])
-  const whole = latencies.find(({ beginsAt }) => beginsAt === null)
   return {
     from: range.from,
     to: range.to,
@@ -44,12 +54,7 @@ async function paymentStatistics(
       payments: Number(payments),
       amount: formatAmount(raw, decimals),
     })),
-    settlement: {
-      ...(whole === undefined ? { payments: 0, p50Ms: null, p95Ms: null } : latencyOf(whole)),
-      intervals: latencies.flatMap(({ beginsAt, ...row }) =>
-        beginsAt === null ? [] : [{ at: beginsAt, ...latencyOf(row) }],
-      ),
-    },
+    settlement: settlementOf(latencies),
     failures: failures.map(({ reason, payments }) => ({ reason, payments: Number(payments) })),
     challenges: Number(attempts.challenges),
     refused: Number(attempts.refused),

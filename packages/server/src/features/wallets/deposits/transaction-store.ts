@@ -86,18 +86,8 @@ export interface BookedAml {
   readonly isScreened: boolean
 }
 
-export async function insertBookings(
-  tx: Tx,
-  network: NetworkName,
-  bookings: readonly { readonly id: Id<'wtx'>; readonly booking: Booking; readonly aml: BookedAml }[],
-  createdAt: Date,
-): Promise<void> {
-  if (bookings.length === 0) return
-  const given = bookings.map(({ id, booking, aml }) => ({
-    id,
-    aml_status: aml.status,
-    on_hold: aml.isOnHold,
-    aml_due_at: aml.isScreened ? '-infinity' : 'infinity',
+function columnsOf(booking: Booking) {
+  return {
     organisation_id: booking.tenant.organisationId,
     environment: booking.tenant.environment,
     wallet_id: booking.walletId,
@@ -115,6 +105,22 @@ export async function insertBookings(
     block_number: booking.blockNumber.toString(),
     block_hash: booking.blockHash,
     block_time: booking.blockTime.toISOString(),
+  }
+}
+
+export async function insertBookings(
+  tx: Tx,
+  network: NetworkName,
+  bookings: readonly { readonly id: Id<'wtx'>; readonly booking: Booking; readonly aml: BookedAml }[],
+  createdAt: Date,
+): Promise<void> {
+  if (bookings.length === 0) return
+  const given = bookings.map(({ id, booking, aml }) => ({
+    id,
+    aml_status: aml.status,
+    on_hold: aml.isOnHold,
+    aml_due_at: aml.isScreened ? '-infinity' : 'infinity',
+    ...columnsOf(booking),
   }))
   await tx.run(sql`
     insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,

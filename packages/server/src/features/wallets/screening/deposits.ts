@@ -128,15 +128,20 @@ async function writeScreenings(
     batch,
     screened.map(({ deposit, found }) => ({ tenant: deposit, subjectId: deposit.id, address: deposit.from, found })),
   )
-  return screened.flatMap(({ deposit, known, found, to }) => {
-    if (known.amlStatus !== 'flagged' && to !== 'flagged') return []
-    const { organisationId, environment, walletId, network } = deposit
-    const asset = { tenant: { organisationId, environment }, walletId, network, token: known.token }
-    const change = known.amlStatus === to ? undefined : { asset, block: known.block }
-    // A flag that booking set has no event yet: no screening of the row was stored.
-    const from = known.amlTicket === 0n ? 'pending' : known.amlStatus
-    return [{ deposit, change, from, to, evidence: evidenceOf(found, batch) }]
-  })
+  return screened.flatMap(({ found, ...one }) => flagging(one, evidenceOf(found, batch)))
+}
+
+type Rescreened = Locked & { readonly to: Flagging['to'] }
+
+/** Returns the change of a deposit's flag; nothing if it had none and has none. */
+function flagging({ deposit, known, to }: Rescreened, evidence: Flagging['evidence']): readonly Flagging[] {
+  if (known.amlStatus !== 'flagged' && to !== 'flagged') return []
+  const { organisationId, environment, walletId, network } = deposit
+  const asset = { tenant: { organisationId, environment }, walletId, network, token: known.token }
+  const change = known.amlStatus === to ? undefined : { asset, block: known.block }
+  // A flag that booking set has no event yet: no screening of the row was stored.
+  const from = known.amlTicket === 0n ? 'pending' : known.amlStatus
+  return [{ deposit, change, from, to, evidence }]
 }
 
 /** Records the change of a flag in the audit log, and publishes its event. */

@@ -10,7 +10,7 @@ import { type ApprovalId, type ApprovalState, approvalStates, requestApproval } 
 import { networkFor } from '../../chains/index.ts'
 import { contendedBy, insertReservations, lockCovered, retryOnContention } from '../../funds/index.ts'
 import { findHashes, gasCostOf, planTransfer, type TransferPlan } from '../../transfers/index.ts'
-import { type Gas, reservePolicy, underPolicy } from '../../wallets/index.ts'
+import { type Gas, reservePolicy, type SourceWallet, underPolicy } from '../../wallets/index.ts'
 import { payoutAccountOf } from '../bank-accounts/payout-account.ts'
 import { isCurrency } from '../bank-accounts/rules.ts'
 import { findBankAccount } from '../bank-accounts/store.ts'
@@ -160,24 +160,32 @@ async function planWithdrawal(ctx: Ctx, request: NewWithdrawal): Promise<Planned
   const known = await payoutAccountOf(ctx, partner, account)
   if (!known.ok && known.code === undefined) throw fail('bank-account-not-found')
   if (!known.ok) throw fail('bank-account-refused', { reason: known.code })
-  const row: PlannedRow = {
+  const paying = { partner: partner.name, partnerAccountId: known.accountId, currency: account.currency }
+  const row: PlannedRow = { ...rowOf(ctx, request, { source, network, token }), ...paying, rawAmount: plan.rawAmount }
+  return { row, masterWalletId: source.masterWalletId, plan }
+}
+
+interface Moving {
+  readonly source: SourceWallet
+  readonly network: Network
+  readonly token: TokenInfo
+}
+
+/** Returns the columns that the request and its wallet determine. */
+function rowOf(ctx: Pick<Ctx, 'clock' | 'random'>, request: NewWithdrawal, { source, network, token }: Moving) {
+  return {
     id: newId('wdr', ctx),
     walletId: source.id,
     fromAddress: source.address,
-    chain,
+    chain: request.chain,
     network: network.name,
     token: token.symbol,
     decimals: token.decimals,
-    rawAmount: plan.rawAmount,
-    bankAccountId: account.id,
-    currency: account.currency,
+    bankAccountId: request.bankAccountId,
     reference: request.reference ?? null,
     metadata: request.metadata ?? {},
-    partner: partner.name,
-    partnerAccountId: known.accountId,
     createdAt: ctx.clock.now(),
   }
-  return { row, masterWalletId: source.masterWalletId, plan }
 }
 
 function tokenOf(network: Network, symbol: string): TokenInfo {
