@@ -123,13 +123,6 @@ export const failPlatform = defineErrors({
     ],
     fix: 'Programs send an API key in `Authorization` and no cookie. If the dashboard itself gets this error, the operator has `DASHBOARD_URL` set to another origin than the one in the browser’s address bar.',
   },
-  'passkey-limit-reached': {
-    status: 409,
-    title: 'Passkey Limit Reached',
-    detail: 'A person has at most 20 passkeys. Remove one that is not used.',
-    causes: ['The person has registered 20 passkeys.'],
-    fix: 'Remove one on the account page of the dashboard, then register the new one.',
-  },
   'environment-not-served': {
     status: 403,
     title: 'Environment Not Served',

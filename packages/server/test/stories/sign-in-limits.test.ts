@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../src/platform/db/db.ts'
 import { aMailbox, type Mailbox } from '../mailbox.ts'
 import { aBrowser, aLink, type Browser, ownerOf, press } from '../people.ts'
-import { aWorld, codeOf, type World } from '../world.ts'
+import { aWorld, type World } from '../world.ts'
 
 // Decisions 0174 and 0187. Each address is in a block of its own, because the limits are those of the whole process.
 
@@ -206,12 +206,13 @@ test('a person has at most 20 passkeys', async () => {
       select ${`pk-${at}`}, '', user_id, ${`credential-${at}`}, 0, 'singleDevice', false from accounts where email = ${email}`)
   for (let at = 0; at < 19; at++) await add(at)
   const options = '/auth/passkey/generate-register-options'
+  const full = { path: '', message: 'a person has at most 20 passkeys; remove one that is not used' }
   expect((await browser.call('GET', options)).status).toBe(200)
   await add(19)
-  expect(codeOf(await browser.call('GET', options))).toBe('passkey-limit-reached')
+  expect((await browser.call('GET', options)).body.errors).toEqual([full])
   const response = { id: 'credential-20', rawId: 'credential-20', type: 'public-key', response: {} }
   const registered = await browser.call('POST', '/auth/passkey/verify-registration', { response, name: 'one more' })
-  expect([registered.status, codeOf(registered)]).toEqual([409, 'passkey-limit-reached'])
+  expect([registered.status, registered.body.errors]).toEqual([422, [full]])
   await db.run(sql`delete from auth."passkey" where "id" = 'pk-0'`)
   expect((await browser.call('GET', options)).status).toBe(200)
 })

@@ -163,7 +163,9 @@ async function respondToSignIn(
 }
 
 async function refusePasskey(db: Deps['db'], accountId: AccountId): Promise<void> {
-  if ((await countPasskeys(db, accountId)) >= passkeysMax) throw failPlatform('passkey-limit-reached')
+  if ((await countPasskeys(db, accountId)) < passkeysMax) return
+  const message = `a person has at most ${passkeysMax} passkeys; remove one that is not used`
+  throw failPlatform('validation-error', { errors: [{ path: '', message }] })
 }
 
 function readSignIn(body: Uint8Array): unknown {
