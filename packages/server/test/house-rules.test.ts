@@ -16,6 +16,31 @@ const files: readonly SourceFile[] = readdirSync(source, { recursive: true, enco
   .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
   .map((name) => ({ name, text: readFileSync(path.join(source, name), 'utf8') }))
 
+/**
+ * Files that parse URLs by themselves: those of the service's own settings, files and requests, and texts that a schema has parsed with `parseUrl`.
+ * Any other text of a caller, a seller or a node goes to `parseUrl`, because a long host takes time that grows with the square of its length.
+ */
+const urlParsers = [
+  'platform/parse-url.ts',
+  ...[
+    'admin/settings.ts',
+    'config.ts',
+    'own-hosts.ts',
+    'partners/screening/refresh.ts',
+    'partners/settings.ts',
+    'sign-in-config.ts',
+  ],
+  ...['files/hashing.ts', 'platform/db/migrate.ts', 'print-errors.ts', 'print-events.ts', 'print-openapi.ts'],
+  ...[
+    'features/people/auth.ts',
+    'features/people/link-page.ts',
+    'features/people/pages.ts',
+    'features/people/sign-in.ts',
+  ],
+  ...['platform/http/guides/guide-pages.ts', 'platform/http/key-set.ts', 'platform/outbound.ts'],
+  ...['features/payments/mpp/terms.ts', 'features/payments/session.ts', 'features/webhooks/webhooks.ts'],
+]
+
 /** Terms that belong to one file, and the files that may use them. */
 const owned: readonly (readonly [RegExp, readonly string[]])[] = [
   [/\bnew Date\(/, ['platform/clock.ts']],
@@ -23,6 +48,7 @@ const owned: readonly (readonly [RegExp, readonly string[]])[] = [
   [/\bMath\.random\(/, []],
   [/\bprocess\.env\b/, ['config.ts', 'main.ts', 'admin/main.ts']],
   [/(?<![.\w])fetch\(/, []],
+  [/\bnew URL\(|\bURL\.(?:canParse|parse)\(/, urlParsers],
   [/\brandomBytes\(/, ['platform/random.ts']],
   [/\bpg_notify\b|\bnotify\s+\w+\s*,/i, []],
 ]

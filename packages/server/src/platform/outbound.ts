@@ -2,6 +2,7 @@ import { collectBytes, countChunks } from '@purser/protocol'
 import { type Dispatcher, Pool } from 'undici'
 import { instantOf } from './clock.ts'
 import { createFairSemaphore } from './fair-semaphore.ts'
+import { parseRedirect } from './parse-url.ts'
 import { inClientSpan } from './tracing/spans.ts'
 
 /** Why an outbound request got no response. Its message contains no address: addresses may contain keys. */
@@ -220,9 +221,9 @@ async function download(poolOf: (origin: string) => Pool, url: string, limits: D
 }
 
 function redirectOf(from: URL, status: number, location: unknown): URL {
-  if (![301, 302, 303, 307, 308].includes(status) || typeof location !== 'string' || !URL.canParse(location, from.href))
-    throw new OutboundError('status', { status })
-  const to = new URL(location, from.href)
+  const isRedirect = [301, 302, 303, 307, 308].includes(status) && typeof location === 'string'
+  const to = isRedirect ? parseRedirect(location, from) : undefined
+  if (to === undefined) throw new OutboundError('status', { status })
   if (to.protocol !== 'https:' && !(to.protocol === 'http:' && from.protocol === 'http:'))
     throw new OutboundError('status', { status })
   return to

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseUrl } from './parse-url.ts'
+import { parseRedirect, parseUrl } from './parse-url.ts'
 
 /** Distinct characters, which a host name encodes in Punycode. */
 const cjk = (count: number) => String.fromCodePoint(...Array.from({ length: count }, (_, at) => 0x4e00 + at))
@@ -32,4 +32,24 @@ test.each([
 
 test.each(['', 'weather', '/weather', 'https://', `https://a.example/${'a'.repeat(2_048)}`])('%j is no URL', (text) => {
   expect(parseUrl(text)).toBeUndefined()
+})
+
+const from = new URL('https://a.example/list?day=1')
+
+test.each(['//', '\\\\', '/\t/', 'https:', 'https://'])(
+  'a redirect to a long host after %j is not parsed',
+  (before) => {
+    const { user: start } = process.cpuUsage()
+    for (const host of [cjk(2_000), cjk(5_400)]) expect(parseRedirect(`${before}${host}/path`, from)).toBeUndefined()
+    expect(process.cpuUsage().user - start).toBeLessThan(20_000)
+  },
+)
+
+test.each([
+  ['/new', 'https://a.example/new'],
+  ['//b.example/list', 'https://b.example/list'],
+  ['https://b.example/list', 'https://b.example/list'],
+  [`/${'t'.repeat(4_000)}?signed`, `https://a.example/${'t'.repeat(4_000)}?signed`],
+])('a redirect to %s is followed', (location, href) => {
+  expect(parseRedirect(location, from)?.href).toBe(href)
 })
