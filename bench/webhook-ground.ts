@@ -92,7 +92,9 @@ export async function startWebhookGround(closing: Closing): Promise<WebhookGroun
       z.array(Arrived).parse(await ask(receiver.port, getRequest(`/arrived?from=${count}`))),
     recorded: (hooks) => countRecorded(db, hooks),
     async countUnsigned(arrived, hooks) {
-      const { keys } = KeySet.parse(await get(service, '/.well-known/jwks.json'))
+      const { keys } = KeySet.parse(
+        await get(service, `/.well-known/jwks.json?organisation=${organisationId}&environment=test`),
+      )
       const secrets = new Map(hooks.map(({ path, secret }) => [path, secret]))
       const kept = arrived.flatMap(({ path, bytes }) => (bytes === undefined ? [] : [{ path, bytes }]))
       const signed = await Promise.all(
