@@ -130,8 +130,11 @@ export interface Background {
   audit(tx: Tx, entry: AuditEntry): Promise<void>
   /** For operations with `idempotency: 'intent'`: ties the caller's Idempotency-Key to the resource in the intent's transaction. */
   readonly idempotency: IdempotencyHandle | undefined
-  /** Counts the record of a refusal as a change of settings; false beyond the caller's limit. Undefined for work of the service itself. */
-  readonly mayRecordRefusal?: (() => boolean) | undefined
+  /**
+   * Counts a refusal that is to be recorded. Returns how many of the caller's have left no record since its last one; undefined beyond its limit.
+   * Not set for work of the service itself.
+   */
+  readonly takeRefusalRecord?: (() => number | undefined) | undefined
   /** For operations with `idempotency: 'batch'`: the caller's Idempotency-Key, which the handler claims and stores in its batch's transaction. */
   readonly batchedKey?: BatchedKey | undefined
 }

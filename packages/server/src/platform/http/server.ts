@@ -35,6 +35,7 @@ import { type HttpOptions, type HttpServer, limitsDefault, noCompilers, nodeOpti
 import { type Count, identify, organisationHeaders } from './identify.ts'
 import { createReadingPauses } from './pause-reading.ts'
 import type { PublicPage } from './public-page.ts'
+import { limitRefusalRecords, type RefusalRecords } from './refusal-records.ts'
 import { accessHook, type Reportable, reportResponse, responseBegun, tracedRequests } from './response-hooks.ts'
 import { createResponseLimits, type ResponseLimits } from './response-size.ts'
 import { urlOf } from './route-url.ts'
@@ -115,8 +116,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const unknownPerAddressMax = options.trustProxy === false ? limits.connectionsPerAddressMax : undefined
   const trust = limitConnections(app.server, { connectionsMax: limits.connectionsMax, unknownPerAddressMax })
   const responses = createResponseLimits(limits.bodiesBytesMax)
-  const settings = limitSettingChanges(options.deps.clock)
-  const context: RouteContext = { options, admit, bodies, responses, trust, connections, settings }
+  const [settings, refusals] = [limitSettingChanges(options.deps.clock), limitRefusalRecords(options.deps.clock)]
+  const context: RouteContext = { options, admit, bodies, responses, trust, connections, settings, refusals }
   for (const page of options.pages) addPage(app, page, context)
   for (const [path, methods] of crossOriginMethods(options)) addPreflight(app, urlOf(path), methods, admit)
   const isStreamed = (operation: BoundOperation): boolean => operation.streamsInput !== undefined
@@ -250,7 +251,7 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
       const { caller } = request
       if (caller === undefined) throw new Error('a request without a caller was admitted')
-      const ctx = makeCtx(deps, caller, request.id as RequestId, () => context.settings.mayTake(caller))
+      const ctx = makeCtx(deps, caller, request.id as RequestId, () => context.refusals.take(caller))
       const { shareOwner } = caller
       const { charge, owe } = chargesOf(admit, caller, reply)
       const requested = { ...rawRequest(request), charge }
@@ -279,6 +280,7 @@ interface RouteContext {
   readonly trust: Trust
   readonly connections: OpenSseConnections
   readonly settings: SettingChanges
+  readonly refusals: RefusalRecords
 }
 
 /** Identifies the caller and refuses one that may not make the call. Sets the rate-limit headers of the response. */

@@ -54,12 +54,6 @@ test('the keys of an owner make 5,000 changes at once and then one a second toge
   expect([change(key('g')), change(key('g'))]).toEqual([0, 1])
 })
 
-test('a record of a refusal counts as a change, and there is none beyond the limit', () => {
-  const { settings } = aLimit()
-  const made = Array.from({ length: 2_100 }, () => settings.mayTake(key('a')))
-  expect([made.filter(Boolean).length, settings.mayTake(key('b'))]).toEqual([2_000, true])
-})
-
 test('a change that was not made, or that one of two limits refused, counts in neither', () => {
   const { change, settings } = aLimit()
   for (let time = 0; time < 3_000; time += 1) settings.take(key('a'), 20)()

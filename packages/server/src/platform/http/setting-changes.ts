@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { type Caller, callerId } from '../ctx.ts'
-import { failPlatform, isProblem } from '../errors.ts'
+import { failPlatform } from '../errors.ts'
 import type { Operation } from '../operation.ts'
 import { readJson } from './json.ts'
 import { createLimiter, type Limiter } from './limits.ts'
@@ -20,15 +20,13 @@ export interface SettingChanges {
    * undoes the count, for a call that changed nothing.
    */
   take(caller: Pick<Caller, 'actor' | 'shareOwner'>, cost: number | undefined): () => void
-  /** Counts one change; false, and nothing is counted, if the caller has used up its limit. */
-  mayTake(caller: Pick<Caller, 'actor' | 'shareOwner'>): boolean
 }
 
 /** Creates the limit of a process. */
 export function limitSettingChanges(clock: Clock): SettingChanges {
   const ofOwners = createLimiter(ownerLimit, clock)
   const ofCallers = createLimiter(callerLimit, clock)
-  const settings: SettingChanges = {
+  return {
     take({ actor, shareOwner }, cost) {
       if (cost === undefined) return () => undefined
       const counted: { readonly limiter: Limiter; readonly who: string }[] = [
@@ -49,17 +47,7 @@ export function limitSettingChanges(clock: Clock): SettingChanges {
       }
       return giveAllBack
     },
-    mayTake(caller) {
-      try {
-        settings.take(caller, 1)
-        return true
-      } catch (error) {
-        if (isProblem(error, 'rate-limit-exceeded')) return false
-        throw error
-      }
-    },
   }
-  return settings
 }
 
 /** Larger bodies are not read twice: they count. */

@@ -11,7 +11,7 @@ const errorsMax = 10
  * back.
  */
 export async function underPolicy<T>(
-  ctx: Pick<Ctx, 'audit' | 'db' | 'mayRecordRefusal'>,
+  ctx: Pick<Ctx, 'audit' | 'db' | 'takeRefusalRecord'>,
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
   try {
@@ -23,17 +23,28 @@ export async function underPolicy<T>(
 }
 
 /**
- * Records a policy's refusal in the audit log after the transaction of the work ended; ignores other errors. Each record counts as a change of
- * settings, since nothing deletes it: a caller beyond that limit leaves none.
+ * Records a policy's refusal in the audit log after the transaction of the work ended; ignores other errors. A caller beyond the limit of such records
+ * leaves none, since nothing deletes them; its next record has the number of those that are missing.
  */
-export async function keepRefusal(ctx: Pick<Ctx, 'audit' | 'db' | 'mayRecordRefusal'>, error: unknown): Promise<void> {
-  for (const [code, action] of Object.entries(refusals))
-    if (isProblem(error, code) && ctx.mayRecordRefusal?.() !== false)
-      await ctx.db.tx((tx) => auditRefusal(ctx, tx, action, error))
+export async function keepRefusal(ctx: Pick<Ctx, 'audit' | 'db' | 'takeRefusalRecord'>, error: unknown): Promise<void> {
+  for (const [code, action] of Object.entries(refusals)) {
+    if (!isProblem(error, code)) continue
+    const unrecorded = ctx.takeRefusalRecord === undefined ? 0 : ctx.takeRefusalRecord()
+    if (unrecorded !== undefined) await ctx.db.tx((tx) => auditRefusal(ctx, tx, { action, unrecorded }, error))
+  }
 }
 
-function auditRefusal(ctx: Pick<Ctx, 'audit'>, tx: Tx, action: string, { members }: Problem): Promise<void> {
+function auditRefusal(
+  ctx: Pick<Ctx, 'audit'>,
+  tx: Tx,
+  { action, unrecorded }: { readonly action: string; readonly unrecorded: number },
+  { members }: Problem,
+): Promise<void> {
   const { masterWalletId, errors, ...details } = members
   const shown = Array.isArray(errors) ? { errors: errors.slice(0, errorsMax) } : {}
-  return ctx.audit(tx, { action, target: String(masterWalletId), details: { ...details, ...shown } })
+  return ctx.audit(tx, {
+    action,
+    target: String(masterWalletId),
+    details: { ...details, ...shown, ...(unrecorded > 0 && { unrecorded }) },
+  })
 }
