@@ -102,19 +102,17 @@ const DriverQuery = pg.Query as unknown as new (
   done: (error: Error | null | undefined, result: pg.QueryResult) => void,
 ) => Described
 
-/** Converts the names of columns once for a result, before the driver makes its rows, so that no row is copied. */
-class CamelQuery extends DriverQuery {
-  override handleRowDescription(message: { readonly fields: { name: string }[] }): void {
-    for (const field of message.fields) field.name = memberName(field.name)
-    super.handleRowDescription(message)
-  }
-}
-
 /** Gives the driver a query of a class of its own: it would copy a plain one member by member, which takes longer than to write the statement. */
 function queryOn(client: pg.Client, query: pg.QueryConfig | string): Promise<pg.QueryResult> {
   const { text, values, name }: pg.QueryConfig = typeof query === 'string' ? { text: query } : query
   return new Promise((resolve, reject) => {
-    const sent = new CamelQuery(text, values, (error, result) => (error ? reject(error) : resolve(result)))
+    const sent = new DriverQuery(text, values, (error, result) => (error ? reject(error) : resolve(result)))
+    const describe = sent.handleRowDescription.bind(sent)
+    // Once for a result, before the driver makes its rows, so that no row is copied.
+    sent.handleRowDescription = (message) => {
+      for (const field of message.fields) field.name = memberName(field.name)
+      describe(message)
+    }
     client.query(name === undefined ? sent : Object.assign(sent, { name }))
   })
 }
