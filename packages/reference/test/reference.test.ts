@@ -1,9 +1,10 @@
 import { createPurser } from '@purser/sdk'
-import type { Browser, BrowserContextOptions, Page, Request } from 'playwright-core'
+import type { Browser, Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findingsOn } from '../../dashboard/test/accessible.ts'
 import { launchBrowser, type Watched, watch } from '../../dashboard/test/browser.ts'
-import { patienceMs, signIn } from '../../dashboard/test/stage.ts'
+import { Contexts, type Lent, type StorageState } from '../../dashboard/test/contexts.ts'
+import { signIn } from '../../dashboard/test/stage.ts'
 import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
 import { freshDatabase, type TestDatabase } from '../../server/test/database.ts'
 import { buildIfNeeded } from './build-if-needed.ts'
@@ -11,13 +12,15 @@ import { buildIfNeeded } from './build-if-needed.ts'
 let database: TestDatabase
 let dev: Awaited<ReturnType<typeof startTemporaryDev>>
 let browser: Browser
-let storageState: Awaited<ReturnType<typeof signIn>>
+let contexts: Contexts
+let storageState: StorageState
 
 beforeAll(async () => {
   database = await freshDatabase({ plans: 'general' })
   // No request of the reference reads a chain.
   const starting = startTemporaryDev({ databaseUrl: database.url, chains: false, probe: { busyMs: 80, idleMs: 200 } })
   ;[dev, browser] = await Promise.all([starting, launchBrowser(), buildIfNeeded()])
+  contexts = new Contexts(browser, dev.baseUrl)
   storageState = await signIn(browser, dev)
 })
 afterAll(async () => {
@@ -31,20 +34,21 @@ const phone = { width: 390, height: 844 }
 
 /** Opens the reference and waits until an operation is shown. */
 async function open(
-  { hash = '', ...options }: BrowserContextOptions & { readonly hash?: string },
+  {
+    hash = '',
+    storageState: state = { cookies: [], origins: [] },
+    ...options
+  }: Lent & { readonly hash?: string; readonly storageState?: StorageState },
   work: (page: Page, seen: Watched) => Promise<void>,
 ): Promise<void> {
-  const context = await browser.newContext({ viewport: desktop, reducedMotion: 'reduce', ...options })
-  context.setDefaultTimeout(patienceMs)
-  try {
+  const wanted = { options: { viewport: desktop, reducedMotion: 'reduce', ...options } as const, isAlone: false }
+  await contexts.lend(wanted, state, async (context) => {
     const seen = watch(context, dev.baseUrl)
     const page = await context.newPage()
     await page.goto(`${dev.baseUrl}/docs/reference${hash}`)
     await page.getByRole('heading', { level: 1, name: 'Purser' }).waitFor({ state: 'attached' })
     await work(page, seen)
-  } finally {
-    await context.close()
-  }
+  })
 }
 
 const operation = (page: Page, id: string) => page.locator(`section[id$="/${id}"]`)
