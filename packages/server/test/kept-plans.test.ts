@@ -119,7 +119,7 @@ const repeated: Readonly<Record<string, (tx: Tx, some: readonly number[]) => Pro
     readUnderWay(
       tx,
       'base',
-      some.map((n) => `0x${n}`),
+      some.map((n) => ({ owner: `0x${n}`, asset: 'USDC' })),
     ),
   endpoints: (tx, some) =>
     listEndpoints(

@@ -24,8 +24,9 @@ import type { Rpc, RpcCall } from './rpc.ts'
 
 type StateReads = Pick<QuorumReads, 'authorizationStates' | 'permitStates' | 'stateAt' | 'noncesAt'>
 
-/** Most questions in one multicall. */
+/** Most questions in one multicall, and most multicalls of one read that are sent to a node at once. */
 const questionsMax = 500
+const groupsAtOnce = 8
 
 /** State reads at one block, confirmed by a majority. */
 export function createStates(network: Network, quorum: Quorum): StateReads {
@@ -137,11 +138,8 @@ async function readState(
 ): Promise<readonly (bigint | undefined)[]> {
   const contracts = questions.flatMap((question) => contractCallOf(question) ?? [])
   const accounts = questions.filter((question) => contractCallOf(question) === undefined)
-  const groups = Array.from({ length: Math.ceil(contracts.length / questionsMax) }, (_, index) =>
-    contracts.slice(index * questionsMax, (index + 1) * questionsMax),
-  )
   const reads: Read[] = [
-    async () => (await Promise.all(groups.map((group) => readEach(rpc, decision, group)))).flat().map(wordOf),
+    async () => (await readInGroups(rpc, decision, contracts)).map(wordOf),
     async () => {
       const calls = accounts.map((question) => accountCallOf(question, decision))
       const responses = calls.length === 0 ? [] : await rpc.batch(calls)
@@ -151,6 +149,19 @@ async function readState(
   const [ofContracts = [], ofAccounts = []] = await Promise.all(reads.map((read) => read()))
   const [contract, account] = [ofContracts.values(), ofAccounts.values()]
   return questions.map((question) => (contractCallOf(question) === undefined ? account : contract).next().value)
+}
+
+/** Sends some groups at once: a node has few connections, and the time of each request counts from when it begins to wait for one. */
+async function readInGroups(rpc: Rpc, decision: Decision, calls: readonly Call3[]): Promise<readonly Call3Result[]> {
+  const groups = Array.from({ length: Math.ceil(calls.length / questionsMax) }, (_, index) =>
+    calls.slice(index * questionsMax, (index + 1) * questionsMax),
+  )
+  const results: Call3Result[] = []
+  for (let at = 0; at < groups.length; at += groupsAtOnce) {
+    const some = groups.slice(at, at + groupsAtOnce).map((group) => readEach(rpc, decision, group))
+    results.push(...(await Promise.all(some)).flat())
+  }
+  return results
 }
 
 function contractCallOf(question: StateQuestion): Call3 | undefined {

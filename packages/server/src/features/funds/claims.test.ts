@@ -144,7 +144,7 @@ test('a step whose contract has an allowance counts with what is left of it afte
   expect(await left(6n, [{ seq, raw: 1_000n }]), 'another approved more').toBe(60n)
   expect(await left(6n, []), 'no quorum').toBe(60n)
   expect(await left(6n, [{ seq, raw: 0n }])).toBe(100n)
-  expect((await readUnderWay(world.database.db, 'base-sepolia', [owner])).allowances).toEqual([
+  expect((await readUnderWay(world.database.db, 'base-sepolia', [{ owner, asset: 'USDC' }])).allowances).toEqual([
     { seq, owner, asset: 'USDC', spender: '0xabcdef' },
   ])
   await endAllowances(world.database.db, [subjectId])

@@ -29,10 +29,10 @@ export {
   retryOnContention,
   topUpOf,
 } from './needs.ts'
+export { createReadFunds } from './read-funds.ts'
 export {
   areCovered,
   type Claim,
-  createReadFunds,
   type Funds,
   lockCovered,
   type Snapshot,

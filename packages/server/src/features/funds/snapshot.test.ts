@@ -2,10 +2,11 @@ import { type Address, type Network, networkByName, tokenBySymbol } from '@purse
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { counting } from '../../../test/counting-db.ts'
 import { aWorld, type World } from '../../../test/world.ts'
+import { fail } from '../../chain/errors.ts'
 import type { Chain, Chains, StateQuestion } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { isProblem } from '../../platform/errors.ts'
-import { createReadFunds } from './snapshot.ts'
+import { createReadFunds } from './read-funds.ts'
 import { insertReservations, type WalletAsset } from './store.ts'
 
 const network = networkByName('base-sepolia') as Network
@@ -31,13 +32,20 @@ function assetOf(index: number, coin: WalletAsset['coin'] = usdc, tenant: Tenant
 }
 
 /** A quorum that returns a thousand of everything, except for accounts on which it disagrees, and a database that counts statements. */
-function aStage(disputed: readonly Address[] = []) {
+function aStage({
+  disputed = [],
+  questionsMax = 1_000,
+}: {
+  disputed?: readonly Address[]
+  questionsMax?: number
+} = {}) {
   const { db, statements } = counting(world.database.db)
   const reads: (readonly StateQuestion[])[] = []
   const chain: Pick<Chain, 'offeredFees' | 'stateAt'> = {
     offeredFees: async () => ({ maxFee: 2n, priorityFee: 1n, baseFee: 1n, l1Fee: 0n, dataGas: 0n }),
     async stateAt(questions) {
       reads.push(questions)
+      if (questions.length > questionsMax) throw fail('chain-unavailable')
       const block = { number: 10n, hash: `0x${'1'.repeat(64)}` as const, timestampSeconds: 1n }
       const values = questions.map((question) => {
         if ('count' in question) return 0n
@@ -79,10 +87,36 @@ test('a hundred concurrent callers cost the database and the nodes one read, and
 
 test('a balance on which the nodes disagree fails its own caller and no other', async () => {
   const [own, other] = [assetOf(200), assetOf(201)]
-  const { readFunds } = aStage([own.owner])
+  const { readFunds } = aStage({ disputed: [own.owner] })
   const [failed, read] = await Promise.allSettled([own, other].map((asset) => readFunds(network, [asset])))
   expect(failed?.status === 'rejected' && isProblem(failed.reason, 'chain-unavailable')).toBe(true)
   expect(read).toMatchObject({ status: 'fulfilled', value: { spendable: [{ available: 1_000n }] } })
+})
+
+test('a tenant with many signatures that are not used is read by itself, and its failure is nobody else’s', async () => {
+  const [large, small] = [assetOf(500), assetOf(501, usdc, tenants[1])]
+  const row = { asset: large, reason: 'transfer', part: 0, rawAmount: 1n, gasLimit: 0n, dataBytes: 0 } as const
+  const rows = Array.from({ length: 101 }, (_, index) => ({
+    ...row,
+    subjectId: `of-many-${index}`,
+    transactionId: null,
+    authorizationNonce: Buffer.alloc(32, index + 1),
+  }))
+  await world.database.db.tx((tx) => insertReservations(tx, tenants[0], rows))
+  const { readFunds, reads } = aStage({ questionsMax: 50 })
+  for (let time = 0; time < 2; time += 1) {
+    const [failed, read] = await Promise.allSettled([large, small].map((asset) => readFunds(network, [asset])))
+    expect(failed?.status === 'rejected' && isProblem(failed.reason, 'chain-unavailable')).toBe(true)
+    expect(read).toMatchObject({ status: 'fulfilled', value: { spendable: [{ available: 1_000n }] } })
+  }
+  expect(reads.map(({ length }) => length).sort((left, right) => left - right)).toEqual([1, 1, 102, 102])
+})
+
+test('the signatures of an asset are read only for that asset', async () => {
+  const unsigned = assetOf(500, ether)
+  const { readFunds, reads } = aStage()
+  expect((await readFunds(network, [unsigned])).spendable[0]?.available).toBe(1_000n)
+  expect(reads.map(({ length }) => length)).toEqual([1])
 })
 
 test('a caller whose own reservation is excluded sees the amount that it reserved, and a concurrent caller does not', async () => {

@@ -1,22 +1,13 @@
-import { type Address, bytesToHex, type Hex, isFinalAtDepth, type Network } from '@purser/protocol'
+import { type Address, type Hex, isFinalAtDepth, type Network } from '@purser/protocol'
 import { fail as failChain } from '../../chain/errors.ts'
-import type { ChainPorts, OfferedFees, StateQuestion } from '../../chain/port.ts'
-import { batch } from '../../platform/db/batch.ts'
+import type { ChainPorts, OfferedFees } from '../../chain/port.ts'
 import type { Db, Queryable, Tx } from '../../platform/db/db.ts'
 import { isProblem } from '../../platform/errors.ts'
 import type { AmountOnHold, DepositBook } from './deposit-book.ts'
-import { encodeAllowance, feeInToken, feeOfGas } from './needs.ts'
-import {
-  type Allowed,
-  lockOwners,
-  type Reserved,
-  readUnderWay,
-  sumReserved,
-  type WalletAsset,
-  type Want,
-} from './store.ts'
+import { feeInToken, feeOfGas } from './needs.ts'
+import { type Allowed, lockOwners, type Reserved, sumReserved, type WalletAsset, type Want } from './store.ts'
 
-interface OwnerState {
+export interface OwnerState {
   /** Its transaction count in the block; 0 if it had no transaction in progress. */
   readonly nonce: bigint
   /** By symbol, in the smallest unit. Undefined if the quorum did not agree. */
@@ -44,142 +35,13 @@ interface BookPort {
   readonly deposits: DepositBook
 }
 
-type Deps = { readonly db: Db } & Pick<ChainPorts, 'chains'> & BookPort
+export type Deps = { readonly db: Db } & Pick<ChainPorts, 'chains'> & BookPort
 
 /** Longest that a snapshot may be used, in milliseconds by the database's clock. */
 const snapshotMsMax = 60_000
 
-/** Result of one batched read: a snapshot, and the rows for every asset in it. */
-interface BatchedRead {
-  readonly snapshot: Snapshot
-  readonly taken: ReadonlyMap<string, Taken>
-}
-
 /** Reads the spendable amounts of assets, all of one network. */
 export type ReadFunds = (network: Network, assets: readonly WalletAsset[]) => Promise<Funds>
-
-/**
- * Creates the reader of one process. Concurrent callers share one read, which begins after all of them called, so that statements and node
- * calls are not made per caller.
- */
-export function createReadFunds(deps: Pick<Deps, 'chains' | 'db' | 'deposits'>): ReadFunds {
-  const readers = new Map<string, ReturnType<typeof createReader>>()
-  return async (network, assets) => {
-    const read = readers.get(network.name) ?? createReader(deps, network)
-    readers.set(network.name, read)
-    const { snapshot, taken } = await read(assets)
-    return { snapshot, spendable: assets.map((asset) => spendableBy({ snapshot, asset }, taken.get(nameOf(asset)))) }
-  }
-}
-
-function createReader(
-  deps: Pick<Deps, 'chains' | 'db' | 'deposits'>,
-  network: Network,
-): (assets: readonly WalletAsset[]) => Promise<BatchedRead> {
-  return batch<readonly WalletAsset[], BatchedRead>({ itemsMax: 128, batchesMax: 1 }, async (batches) => {
-    const assets = new Map(batches.flat().map((asset) => [nameOf(asset), asset]))
-    const snapshot = await readOnce(deps, network, [...assets.values()])
-    const seen = [...assets.values()].map((asset) => ({ snapshot, asset }))
-    const taken = await takenFrom(deps.db, deps, seen)
-    const result = {
-      snapshot,
-      taken: new Map([...assets.keys()].flatMap((name, index) => entryOf(name, taken[index]))),
-    }
-    return batches.map(() => result)
-  })
-}
-
-function entryOf(name: string, taken: Taken | undefined): [string, Taken][] {
-  return taken === undefined ? [] : [[name, taken]]
-}
-
-function nameOf({ tenant: { organisationId, environment }, walletId, owner, coin, except }: WalletAsset): string {
-  return [organisationId, environment, walletId, owner, coin.symbol, except].join(' ')
-}
-
-async function readOnce(
-  deps: Pick<Deps, 'chains' | 'db' | 'deposits'>,
-  network: Network,
-  assets: readonly WalletAsset[],
-): Promise<Snapshot> {
-  // Two independent node requests, sent in parallel.
-  const fees = deps.chains.on(network).offeredFees()
-  const [offered, seen] = await Promise.all([fees, readStates(deps, network, assets)])
-  return { network, fees: offered, ...seen }
-}
-
-async function readStates(
-  deps: Pick<Deps, 'chains' | 'db' | 'deposits'>,
-  network: Network,
-  assets: readonly WalletAsset[],
-): Promise<Omit<Snapshot, 'network' | 'fees'>> {
-  const { db, chains, deposits } = deps
-  const owners = [...new Set(assets.map(({ owner }) => owner))]
-  const [{ readAt, senders, authorizations, allowances }, bookedTo] = await Promise.all([
-    readUnderWay(db, network.name, owners),
-    deposits.bookedTo(db, network.name),
-  ])
-  if (bookedTo === undefined) {
-    // A service that has just started books its first block within seconds.
-    if (await deposits.isBookedInTime(db, network.name, { block: 0n, msMax: bookingMsMax }))
-      return readStates(deps, network, assets)
-    throw failChain('chain-unavailable', {}, new Error('no deposits are booked yet'))
-  }
-  const coins = new Map(assets.map(({ owner, coin }) => [`${owner} ${coin.symbol}`, { owner, coin }]))
-  const tokens = new Map(network.tokens.map(({ symbol, address }) => [symbol, address]))
-  const questions: Reading[] = [
-    ...owners.flatMap((owner): Reading[] =>
-      senders.has(owner) ? [{ owner, state: { account: owner, count: 'transactions' } }] : [],
-    ),
-    ...[...coins.values()].map(({ owner, coin }): Reading => {
-      return { owner, symbol: coin.symbol, state: { account: owner, asset: coin.address ?? 'coin' } }
-    }),
-    ...authorizations.flatMap(({ seq, owner: name, asset, nonce }): Reading[] => {
-      const [token, owner] = [tokens.get(asset), owners.find((one) => one === name)]
-      if (token === undefined || owner === undefined) return []
-      return [{ owner, seq, state: { account: owner, token, authorization: bytesToHex(nonce) } }]
-    }),
-    ...allowances.flatMap(({ seq, owner: name, asset, spender }): Reading[] => {
-      const [token, owner] = [tokens.get(asset), owners.find((one) => one === name)]
-      if (token === undefined || owner === undefined) return []
-      return [{ owner, seq, state: { account: token, call: encodeAllowance({ owner, spender }) } }]
-    }),
-  ]
-  const asOf = { atMost: bookedTo }
-  const { block, newest, values } = await chains.on(network).stateAt(
-    questions.map(({ state }) => state),
-    asOf,
-  )
-  const responses = questions.map((question, index) => ({ ...question, value: values[index] }))
-  const byOwner = Map.groupBy(responses, ({ owner }) => owner)
-  const states = new Map([...byOwner].map(([owner, own]) => [owner, stateOf(own)]))
-  return { block: block.number, blockHash: block.hash, newest, readAt, owners: states }
-}
-
-interface Reading {
-  readonly owner: Address
-  readonly state: StateQuestion
-  /** Set for a balance. */
-  readonly symbol?: string
-  /** Set for an authorization and an allowance. */
-  readonly seq?: bigint
-}
-
-function stateOf(responses: readonly (Reading & { readonly value: bigint | undefined })[]): OwnerState {
-  const count = responses.find(({ state }) => 'count' in state)
-  if (count !== undefined && count.value === undefined)
-    throw failChain('chain-unavailable', {}, new Error('too few nodes agree on a nonce'))
-  return {
-    nonce: count?.value ?? 0n,
-    balances: new Map(responses.flatMap(({ symbol, value }) => (symbol === undefined ? [] : [[symbol, value]]))),
-    used: responses.flatMap(({ seq, state, value }) =>
-      seq === undefined || value !== 1n || !('authorization' in state) ? [] : [seq],
-    ),
-    allowed: responses.flatMap(({ seq, state, value }) =>
-      seq === undefined || value === undefined || !('call' in state) ? [] : [{ seq, raw: value }],
-    ),
-  }
-}
 
 /** Spendable amount of an asset, in its smallest unit. Negative if more is reserved than the balance. */
 export interface Spendable {
@@ -202,13 +64,17 @@ interface Seen {
 }
 
 /** Amounts that the rows subtract from the balance of a asset. */
-interface Taken {
+export interface Taken {
   readonly onHold: AmountOnHold
   readonly reserved: Reserved
 }
 
 /** Returns them in the order of `seen`, with two statements. */
-async function takenFrom(db: Queryable, { deposits }: BookPort, seen: readonly Seen[]): Promise<readonly Taken[]> {
+export async function takenFrom(
+  db: Queryable,
+  { deposits }: BookPort,
+  seen: readonly Seen[],
+): Promise<readonly Taken[]> {
   const tokens = seen.flatMap(({ snapshot, asset: { tenant, walletId, network, owner, coin } }) =>
     coin.address === undefined
       ? []
@@ -251,7 +117,7 @@ export async function spendableOf(db: Queryable, deps: BookPort, seen: readonly 
   return seen.map((one, index) => spendableBy(one, taken[index]))
 }
 
-function spendableBy({ snapshot, asset: { network, owner, coin } }: Seen, taken: Taken | undefined): Spendable {
+export function spendableBy({ snapshot, asset: { network, owner, coin } }: Seen, taken: Taken | undefined): Spendable {
   const balance = ownerIn(snapshot, owner).balances.get(coin.symbol)
   if (balance === undefined) throw failChain('chain-unavailable', {}, new Error(`no balance of ${coin.symbol}`))
   if (taken === undefined) throw new Error('a asset that was not read')
@@ -282,7 +148,8 @@ export interface Funds {
   readonly spendable: readonly Spendable[]
 }
 
-const bookingMsMax = 5_000
+/** Longest that a read waits for deposits to be booked. */
+export const bookingMsMax = 5_000
 
 /**
  * Waits until the deposits of the newest deep-enough block are booked, for at most five seconds. `was-booked`: they were when the snapshot was

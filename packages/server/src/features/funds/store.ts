@@ -225,8 +225,15 @@ export interface UnderWay {
   }[]
 }
 
-/** Reads the reservations of the accounts that are in progress, in one statement. */
-export async function readUnderWay(db: Queryable, network: string, owners: readonly string[]): Promise<UnderWay> {
+/** Reads the reservations of these assets that are in progress, in one statement. */
+export async function readUnderWay(
+  db: Queryable,
+  network: string,
+  assets: readonly { readonly owner: string; readonly asset: string }[],
+): Promise<UnderWay> {
+  const owners = [...new Set(assets.map(({ owner }) => owner))]
+  const isGiven = sql`network = ${network} and owner = any(${anyLength(owners)}) and (owner, asset) in (
+        select * from unnest(${anyLength(assets.map(({ owner }) => owner))}, ${anyLength(assets.map(({ asset }) => asset))}))`
   const [first, ...others] = await db.many(
     UnderWayRow,
     sql`
@@ -236,10 +243,10 @@ export async function readUnderWay(db: Queryable, network: string, owners: reado
       where exists (select from reservations r where r.network = ${network} and r.owner = given.owner and r.nonce is not null)
       union all
       select owner, seq, asset, authorization_nonce, null from reservations
-      where network = ${network} and owner = any(${anyLength(owners)}) and authorization_nonce is not null
+      where ${isGiven} and authorization_nonce is not null
       union all
       select owner, seq, asset, null, spender from reservations
-      where network = ${network} and owner = any(${anyLength(owners)}) and spender is not null
+      where ${isGiven} and spender is not null
     ) as found on true`,
   )
   if (first === undefined) throw new Error('the database returned no time')

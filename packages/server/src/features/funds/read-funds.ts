@@ -1,0 +1,221 @@
+import { type Address, bytesToHex, type Network } from '@purser/protocol'
+import { fail as failChain } from '../../chain/errors.ts'
+import type { OfferedFees, StateQuestion } from '../../chain/port.ts'
+import { batch } from '../../platform/db/batch.ts'
+import { encodeAllowance } from './needs.ts'
+import {
+  bookingMsMax,
+  type Deps,
+  type OwnerState,
+  type ReadFunds,
+  type Snapshot,
+  spendableBy,
+  type Taken,
+  takenFrom,
+} from './snapshot.ts'
+import { readUnderWay, type UnderWay, type WalletAsset } from './store.ts'
+
+/** Result of one batched read: a snapshot, and the rows for every asset in it. */
+interface BatchedRead {
+  readonly snapshot: Snapshot
+  readonly taken: ReadonlyMap<string, Taken>
+}
+
+type Reader = (assets: readonly WalletAsset[]) => Promise<BatchedRead>
+
+/** Most assets of a caller, and most reservations under way of a tenant, that are read with those of other tenants. */
+const sharedMax = 100
+/** Most tenants of a network with a reader of their own. Above it they are forgotten, and get one again with their next read. */
+const ownMax = 10_000
+
+/**
+ * Creates the reader of one process. Concurrent callers share one read, which begins after all of them called, so that statements and node
+ * calls are not made per caller. A tenant with many reservations has a reader of its own, so that its reads delay and fail nobody else's.
+ */
+export function createReadFunds(deps: Deps): ReadFunds {
+  const readers = new Map<string, ReturnType<typeof createReaders>>()
+  return async (network, assets) => {
+    const read = readers.get(network.name) ?? createReaders(deps, network)
+    readers.set(network.name, read)
+    const { snapshot, taken } = await read(assets)
+    return { snapshot, spendable: assets.map((asset) => spendableBy({ snapshot, asset }, taken.get(nameOf(asset)))) }
+  }
+}
+
+/** All assets of one call are of one tenant. */
+function createReaders(deps: Deps, network: Network): Reader {
+  const ofTenants = new Map<string, Reader>()
+  const readAlone = (assets: readonly WalletAsset[]): Promise<BatchedRead> => {
+    const tenant = tenantOf(assets)
+    const own = ofTenants.get(tenant) ?? createOwnReader(deps, network)
+    if (ofTenants.size >= ownMax) ofTenants.clear()
+    ofTenants.set(tenant, own)
+    return own(assets)
+  }
+  const shared = batch<readonly WalletAsset[], Promise<BatchedRead>>(
+    { itemsMax: 128, batchesMax: 1 },
+    async (batches) => {
+      const found = await readFound(deps, network, batches.flat())
+      const large = tenantsOfMany(batches, found)
+      const small = batches.filter((assets) => !large.has(tenantOf(assets)))
+      const reads = batches.map((assets) => (large.has(tenantOf(assets)) ? readAlone(assets) : undefined))
+      const together = small.length === 0 ? undefined : readTogether(deps, network, small.flat(), found)
+      // The callers handle the failures, of which each gets its own.
+      for (const read of reads) read?.catch(() => undefined)
+      await together?.catch(() => undefined)
+      return reads.map((read) => read ?? (together as Promise<BatchedRead>))
+    },
+  )
+  return async (assets) =>
+    assets.length > sharedMax || ofTenants.has(tenantOf(assets)) ? readAlone(assets) : await shared(assets)
+}
+
+function createOwnReader(deps: Deps, network: Network): Reader {
+  return batch<readonly WalletAsset[], BatchedRead>({ itemsMax: 128, batchesMax: 1 }, async (batches) => {
+    const assets = batches.flat()
+    const read = await readTogether(deps, network, assets, await readFound(deps, network, assets))
+    return batches.map(() => read)
+  })
+}
+
+/** The tenants of which more reservations are under way than are read with those of others. */
+function tenantsOfMany(
+  batches: readonly (readonly WalletAsset[])[],
+  { underWay: { authorizations, allowances } }: Rows,
+): ReadonlySet<string> {
+  const ofOwners = Map.groupBy([...authorizations, ...allowances], ({ owner }) => owner)
+  const owners = new Map<string, Set<string>>()
+  for (const assets of batches) {
+    const own = owners.get(tenantOf(assets)) ?? new Set()
+    owners.set(tenantOf(assets), own)
+    for (const { owner } of assets) own.add(owner)
+  }
+  const countOf = (own: ReadonlySet<string>) => [...own].reduce((sum, one) => sum + (ofOwners.get(one)?.length ?? 0), 0)
+  return new Set([...owners].flatMap(([tenant, own]) => (countOf(own) > sharedMax ? [tenant] : [])))
+}
+
+async function readTogether(
+  deps: Deps,
+  network: Network,
+  given: readonly WalletAsset[],
+  found: Found,
+): Promise<BatchedRead> {
+  const assets = new Map(given.map((asset) => [nameOf(asset), asset]))
+  const [fees, states] = await Promise.all([found.fees, readStates(deps, network, [...assets.values()], found)])
+  const snapshot: Snapshot = { network, fees, ...states }
+  const seen = [...assets.values()].map((asset) => ({ snapshot, asset }))
+  const taken = await takenFrom(deps.db, deps, seen)
+  return { snapshot, taken: new Map([...assets.keys()].flatMap((name, index) => entryOf(name, taken[index]))) }
+}
+
+function entryOf(name: string, taken: Taken | undefined): [string, Taken][] {
+  return taken === undefined ? [] : [[name, taken]]
+}
+
+function nameOf({ tenant: { organisationId, environment }, walletId, owner, coin, except }: WalletAsset): string {
+  return [organisationId, environment, walletId, owner, coin.symbol, except].join(' ')
+}
+
+function tenantOf([first]: readonly WalletAsset[]): string {
+  return first === undefined ? '' : `${first.tenant.organisationId}/${first.tenant.environment}`
+}
+
+/** Reservations under way, and the block up to which deposits are booked. */
+interface Rows {
+  readonly underWay: UnderWay
+  readonly bookedTo: bigint
+}
+
+/** The rows of a read, and its fees, which are read meanwhile. */
+interface Found extends Rows {
+  readonly fees: Promise<OfferedFees>
+}
+
+/** Fails as soon as the fees or the rows cannot be read. */
+async function readFound(deps: Deps, network: Network, assets: readonly WalletAsset[]): Promise<Found> {
+  const fees = deps.chains.on(network).offeredFees()
+  const failure = fees.then(() => new Promise<never>(() => undefined))
+  return { ...(await Promise.race([readRows(deps, network, assets), failure])), fees }
+}
+
+async function readRows(
+  deps: Pick<Deps, 'db' | 'deposits'>,
+  network: Network,
+  assets: readonly WalletAsset[],
+): Promise<Rows> {
+  const { db, deposits } = deps
+  const named = new Map(assets.map(({ owner, coin }) => [`${owner} ${coin.symbol}`, { owner, asset: coin.symbol }]))
+  const [underWay, bookedTo] = await Promise.all([
+    readUnderWay(db, network.name, [...named.values()]),
+    deposits.bookedTo(db, network.name),
+  ])
+  if (bookedTo !== undefined) return { underWay, bookedTo }
+  // A service that has just started books its first block within seconds.
+  if (await deposits.isBookedInTime(db, network.name, { block: 0n, msMax: bookingMsMax }))
+    return readRows(deps, network, assets)
+  throw failChain('chain-unavailable', {}, new Error('no deposits are booked yet'))
+}
+
+async function readStates(
+  { chains }: Pick<Deps, 'chains'>,
+  network: Network,
+  assets: readonly WalletAsset[],
+  { underWay, bookedTo }: Rows,
+): Promise<Omit<Snapshot, 'network' | 'fees'>> {
+  const { readAt, senders, authorizations, allowances } = underWay
+  const owners = [...new Set(assets.map(({ owner }) => owner))]
+  const coins = new Map(assets.map(({ owner, coin }) => [`${owner} ${coin.symbol}`, { owner, coin }]))
+  const tokens = new Map(network.tokens.map(({ symbol, address }) => [symbol, address]))
+  const questions: Reading[] = [
+    ...owners.flatMap((owner): Reading[] =>
+      senders.has(owner) ? [{ owner, state: { account: owner, count: 'transactions' } }] : [],
+    ),
+    ...[...coins.values()].map(({ owner, coin }): Reading => {
+      return { owner, symbol: coin.symbol, state: { account: owner, asset: coin.address ?? 'coin' } }
+    }),
+    ...authorizations.flatMap(({ seq, owner: name, asset, nonce }): Reading[] => {
+      const [token, owner] = [tokens.get(asset), owners.find((one) => one === name)]
+      if (token === undefined || owner === undefined) return []
+      return [{ owner, seq, state: { account: owner, token, authorization: bytesToHex(nonce) } }]
+    }),
+    ...allowances.flatMap(({ seq, owner: name, asset, spender }): Reading[] => {
+      const [token, owner] = [tokens.get(asset), owners.find((one) => one === name)]
+      if (token === undefined || owner === undefined) return []
+      return [{ owner, seq, state: { account: token, call: encodeAllowance({ owner, spender }) } }]
+    }),
+  ]
+  const asOf = { atMost: bookedTo }
+  const { block, newest, values } = await chains.on(network).stateAt(
+    questions.map(({ state }) => state),
+    asOf,
+  )
+  const responses = questions.map((question, index) => ({ ...question, value: values[index] }))
+  const byOwner = Map.groupBy(responses, ({ owner }) => owner)
+  const states = new Map([...byOwner].map(([owner, own]) => [owner, stateOf(own)]))
+  return { block: block.number, blockHash: block.hash, newest, readAt, owners: states }
+}
+
+interface Reading {
+  readonly owner: Address
+  readonly state: StateQuestion
+  /** Set for a balance. */
+  readonly symbol?: string
+  /** Set for an authorization and an allowance. */
+  readonly seq?: bigint
+}
+
+function stateOf(responses: readonly (Reading & { readonly value: bigint | undefined })[]): OwnerState {
+  const count = responses.find(({ state }) => 'count' in state)
+  if (count !== undefined && count.value === undefined)
+    throw failChain('chain-unavailable', {}, new Error('too few nodes agree on a nonce'))
+  return {
+    nonce: count?.value ?? 0n,
+    balances: new Map(responses.flatMap(({ symbol, value }) => (symbol === undefined ? [] : [[symbol, value]]))),
+    used: responses.flatMap(({ seq, state, value }) =>
+      seq === undefined || value !== 1n || !('authorization' in state) ? [] : [seq],
+    ),
+    allowed: responses.flatMap(({ seq, state, value }) =>
+      seq === undefined || value === undefined || !('call' in state) ? [] : [{ seq, raw: value }],
+    ),
+  }
+}
