@@ -49,6 +49,23 @@ test('a person sees their sessions without tokens, and ends one, which holds eve
   expect(codeOf(await owner.call('DELETE', `/account/sessions/${others?.id}`))).toBe('session-not-found')
 })
 
+test.each([
+  ['in quotes', (name: string, value: string) => `${name}="${value}"`],
+  ['with a space before its sign', (name: string, value: string) => `${name} =${value}`],
+  ['after a space of another kind', (name: string, value: string) => `\u00a0${name}=${value}`],
+  ['in quotes, and again without', (name: string, value: string) => `${name}="${value}"; ${name}=${value}`],
+])('a session cookie %s is none under /auth either, where its age could not be checked', async (_, written) => {
+  const at = owner.cookie.indexOf('=')
+  const cookie = written(owner.cookie.slice(0, at), owner.cookie.slice(at + 1))
+  const passwords = { currentPassword: 'a password of twelve', newPassword: 'another password of twelve' }
+  for (const [path, body] of [
+    ['/auth/update-user', { name: 'Ann' }],
+    ['/auth/change-password', passwords],
+  ] as const)
+    expect((await owner.call('POST', path, body, { cookie })).status).toBe(401)
+  expect((await owner.call('POST', '/auth/update-user', { name: 'Ann' })).status).toBe(200)
+})
+
 test('a person has about a hundred sessions at most, and a session keeps 512 characters of its User-Agent', async () => {
   const email = await ownerOf(world, (await world.organisation()).id)
   await aBrowser(world, { email })

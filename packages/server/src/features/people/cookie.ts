@@ -38,6 +38,27 @@ export function cookieValue(header: string | undefined, name: string): string | 
   return undefined
 }
 
+/** Most cookies of the service that are read of one header. */
+const ownMax = 16
+
+/**
+ * The service's own cookies of a Cookie header, each as `cookieValue` reads it; undefined where there is none. For a reader with a parser of its own, which
+ * may take the quotes off a value or other spaces off a name, and so find a session where the service finds none.
+ */
+export function ownCookies(header: string | undefined, prefix: string): string | undefined {
+  const cookies = header ?? ''
+  const names = new Set<string>()
+  for (let at = cookies.indexOf(prefix); at !== -1; at = cookies.indexOf(prefix, at + prefix.length)) {
+    const name = /^[\w.-]{1,64}(?==)/.exec(cookies.slice(at, at + 65))?.[0]
+    if (name !== undefined && names.size < ownMax) names.add(name)
+  }
+  const own = [...names].flatMap((name) => {
+    const value = cookieValue(cookies, name)
+    return value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`]
+  })
+  return own.length === 0 ? undefined : own.join('; ')
+}
+
 /** Whether a cookie begins at this place: nothing but spaces is before it. */
 function beginsCookie(cookies: string, at: number): boolean {
   let before = at - 1

@@ -9,6 +9,7 @@ import type { PageRequest, PublicPage } from '../../platform/http/server.ts'
 import type { AccountId } from '../../platform/ids.ts'
 import { parseUrl } from '../../platform/parse-url.ts'
 import { unstorableText, unstorableTexts } from '../../platform/wire.ts'
+import { cookiePrefixOf, ownCookies } from './cookie.ts'
 import { knownBrowserCookieOf } from './known-browser.ts'
 import type { Deps } from './ports.ts'
 import { changingPath, createSignInLimit, type SignInLimit } from './sign-in-limits.ts'
@@ -150,7 +151,8 @@ async function respondToSignIn(
   if (freshPath.test(path)) requireFresh({ person, clock })
   const queues = limit({ path, address, cookies: headers.cookie, accountId: person?.accountId, sent })
   const fields = new Headers()
-  for (const [name, value] of Object.entries(headers))
+  const passedOn = { ...headers, cookie: ownCookies(headers.cookie, cookiePrefixOf(baseUrl)) }
+  for (const [name, value] of Object.entries(passedOn))
     if (value !== undefined && !hopHeaders.test(name))
       fields.append(name, name === 'user-agent' ? value.slice(0, userAgentLengthMax) : value)
   fields.set(addressHeader, address)
