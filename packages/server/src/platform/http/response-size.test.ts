@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { toyDeps } from '../../../test/toy-deps.ts'
 import type { Db } from '../db/db.ts'
+import { failPlatform } from '../errors.ts'
 import { JsonStream } from '../json-stream.ts'
 import { createResponseLimits, type LimitResponse } from './response-size.ts'
 
@@ -44,6 +45,24 @@ test('JSON that is sent in pieces counts as the pieces that wait, and a refused 
   expect(statusOf(ofOperations, 'org_2')).toBe(200)
   const refused = sizedStream(mebibyte)
   expect([statusOf(ofOperations, 'org_1', refused), refused.body.destroyed]).toEqual([429, true])
+})
+
+test('a file is charged by its mebibytes before its first chunk, and one that is refused is destroyed', () => {
+  const { ofOperations } = createResponseLimits(4 * mebibyte)
+  const charged: number[] = []
+  const download = (charge: (cost: number) => void) => {
+    const body = Readable.from(['x'])
+    const response = { status: 200, headers: {}, body, fileBytes: 10 * mebibyte }
+    const owe = () => undefined
+    const sent = { ctx, shareOwner: 'org_1', method: 'GET', owe, charge, response, sending: new Sending() }
+    return [ofOperations(sent).status, body.destroyed]
+  }
+  expect(download((cost) => charged.push(cost))).toEqual([200, false])
+  expect(charged).toEqual([9])
+  const refuse = () => {
+    throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
+  }
+  expect(download(refuse)).toEqual([429, true])
 })
 
 test('unread pages leave the memory of operations, and an address leaves memory to others', () => {

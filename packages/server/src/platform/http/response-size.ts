@@ -74,11 +74,14 @@ function createLimit(reserve: ReserveMemory, bytesMax: number): LimitResponse {
     const cost = Math.ceil(fileBytes === undefined ? bytesRead / bytesPerToken : fileBytes / fileBytesPerToken) - 1
     const isChargedFirst = response.body instanceof Readable && method === 'GET'
     if (cost > 0 && !isChargedFirst) owe(cost)
-    if (bytes <= uncountedBytesMax || sending.destroyed) return response
+    if (sending.destroyed) return response
     const counted = { owner: shareOwner, bytes: Math.min(bytes, bytesMax / 2), sending }
     try {
-      if (method === 'GET' || changesNothing === true) unread.add(counted)
-      else unread.addReport(counted)
+      if (bytes > uncountedBytesMax) {
+        if (method === 'GET' || changesNothing === true) unread.add(counted)
+        else unread.addReport(counted)
+      }
+      // Also for a file, whose stream has a limit of memory of its own.
       if (cost > 0 && isChargedFirst) charge(cost)
       return response
     } catch (error) {
