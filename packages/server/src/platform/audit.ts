@@ -6,7 +6,7 @@ import { type Queryable, type Sql, sql, type Tx } from './db/db.ts'
 import type { LastWrite } from './db/last-writes.ts'
 import { type ListedRows, listRows } from './db/listed-rows.ts'
 import { inLockOrder } from './db/lock-order.ts'
-import { newId, type OrganisationId } from './ids.ts'
+import { newId, type OrganisationId, type RequestId } from './ids.ts'
 import type { Random } from './random.ts'
 import type { Actor, Environment } from './tenant.ts'
 
@@ -28,7 +28,7 @@ export interface Auditing {
   readonly clock: Clock
   readonly random: Random
   readonly actor: Actor
-  readonly requestId: string
+  readonly requestId: RequestId
 }
 
 interface AuditCtx extends Auditing {

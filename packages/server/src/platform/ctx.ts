@@ -1,5 +1,5 @@
 import type { EventPayloads, EventType } from '@purser/protocol'
-import type { AuditEntry } from './audit.ts'
+import type { AuditEntry, Auditing } from './audit.ts'
 import type { Role, Scope } from './roles.ts'
 import type { Actor, Environment, Tenant } from './tenant.ts'
 
@@ -115,6 +115,12 @@ export interface Deps {
 export interface Call extends Background {
   readonly tenant: Tenant
 }
+
+/** The members with which background work publishes and audits for a tenant; see `forTenant`. */
+export type ActingCtx = Auditing & Pick<Deps, 'eventsCommitted'>
+
+/** The members that `forTenant` adds to a context. */
+export type TenantActs = Pick<Call, 'audit' | 'publish' | 'tenant'>
 
 /** The part of a call that background work has: no tenant. */
 export interface Background {

@@ -61,7 +61,11 @@ export async function compareNetwork(ctx: Work, network: Network): Promise<void>
   }
 }
 
-async function compareSome(ctx: Work, chain: Chain, senders: readonly Address[]): Promise<void> {
+async function compareSome(
+  ctx: Pick<Work, 'clock' | 'db' | 'lanes' | 'log' | 'random'>,
+  chain: Chain,
+  senders: readonly Address[],
+): Promise<void> {
   const [deep, pending] = [await chain.noncesAt(senders), await chain.pendingNonces(senders)]
   const newest = await newestOf(chain, senders)
   for (const [index, sender] of senders.entries()) {
@@ -140,7 +144,7 @@ const faults: ReadonlyMap<Comparison['outcome'], string> = new Map([
 ])
 
 async function compareLane(
-  ctx: Work,
+  ctx: Pick<Work, 'clock' | 'lanes' | 'log' | 'random'>,
   tx: Tx,
   network: Network,
   { sender, seen }: { readonly sender: Address; readonly seen: SeenNonces },

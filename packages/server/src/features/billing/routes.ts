@@ -106,7 +106,7 @@ export const billingOperations: readonly Operation<Deps>[] = [
 ]
 
 /** Returns what the organisation has used, as `GET /vaults/quota` shows it too. */
-export async function getUsage(ctx: Ctx): Promise<Usage> {
+export async function getUsage(ctx: Pick<Ctx, 'clock' | 'db' | 'recounts' | 'tenant'>): Promise<Usage> {
   const { plan, figureOf } = await usageOf(ctx)
   return {
     plan: plan.name,
@@ -132,7 +132,7 @@ async function getPlan(ctx: Pick<Ctx, 'db' | 'tenant' | 'upgradeUrl'>): Promise<
  * Corrects the counters from the rows. Rows and counters are read as of one instant and only the difference is added, so that payments need not wait
  * while rows are counted, and payments made meanwhile count once.
  */
-async function rebuildCache(ctx: Ctx): Promise<z.input<typeof Rebuilt>> {
+async function rebuildCache(ctx: Pick<Ctx, 'clock' | 'db' | 'recounts' | 'tenant'>): Promise<z.input<typeof Rebuilt>> {
   const now = ctx.clock.now()
   const checks = usageKinds.flatMap((kind) =>
     ctx.recounts

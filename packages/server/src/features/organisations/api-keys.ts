@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { composeApiKey } from '@purser/protocol'
 import type { z } from 'zod'
 import { requireFresh } from '../../platform/access.ts'
+import type { Auditing } from '../../platform/audit.ts'
 import { type AuditEntry, appendAudit } from '../../platform/audit.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { Environment } from '../../platform/ctx.ts'
@@ -121,7 +122,10 @@ export async function limitsOf(
 }
 
 /** A person makes keys of either environment, and live keys with fresh authentication. */
-function refuseEnvironment({ person, tenant, environments, clock }: Ctx, environment: Environment): void {
+function refuseEnvironment(
+  { person, tenant, environments, clock }: Pick<Ctx, 'clock' | 'environments' | 'person' | 'tenant'>,
+  environment: Environment,
+): void {
   if (person === undefined && tenant.environment !== environment) throw fail('environment-not-allowed')
   if (environment === 'test') return
   if (!environments.includes(environment)) throw failPlatform('environment-not-served')
@@ -180,7 +184,11 @@ export async function listKeys(
  * nobody has accepted end with the key that made them. Waits for a key that is being created by this key. Revoking a revoked key again changes only
  * what `cascade` does.
  */
-export function revokeApiKey(ctx: Ctx, apiKeyId: ApiKeyId, { cascade }: Cascade): Promise<Reply | undefined> {
+export function revokeApiKey(
+  ctx: Auditing & Pick<Ctx, 'db' | 'tenant' | 'witness'>,
+  apiKeyId: ApiKeyId,
+  { cascade }: Cascade,
+): Promise<Reply | undefined> {
   return ctx.db.tx(async (tx) => {
     await lockOrganisation(tx, ctx.tenant.organisationId)
     const response = await revokeIn(ctx, tx, {
@@ -296,7 +304,7 @@ function findCaller({ actor, tenant }: Pick<Ctx, 'actor' | 'tenant'>, db: Querya
 }
 
 /** Dependencies of a change of an organisation, whether an API key or the operator requests it. */
-export interface Acting extends Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'> {
+export interface Acting extends Auditing, Pick<Ctx, 'db'> {
   readonly witness: Pick<Witness, 'cover'>
 }
 

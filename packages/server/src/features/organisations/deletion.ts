@@ -1,3 +1,4 @@
+import type { Auditing } from '../../platform/audit.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { newId, type OrganisationId } from '../../platform/ids.ts'
@@ -26,7 +27,9 @@ import { moveQuotaAccount, upsertAccount } from './store.ts'
  * Deletes the organisation of the caller, an owner who is signed in: its keys, memberships, invitations, webhooks and bank accounts end in one transaction. Throws 409
  * while it has money or obligations. Its records stay. A payment or a movement that is made at the same moment either is refused, or is found here.
  */
-export async function deleteOrganisation(ctx: Ctx): Promise<void> {
+export async function deleteOrganisation(
+  ctx: Auditing & Pick<Ctx, 'db' | 'person' | 'tenant' | 'witness'>,
+): Promise<void> {
   const { person, tenant } = ctx
   if (person === undefined) throw fail('person-required')
   const { organisationId } = tenant

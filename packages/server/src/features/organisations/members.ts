@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { requireFresh } from '../../platform/access.ts'
+import type { Auditing } from '../../platform/audit.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { type AccountId, newId, type OrganisationId } from '../../platform/ids.ts'
@@ -130,7 +131,11 @@ export async function pageOfMembers(
 }
 
 /** Changes a member's role. The organisation is locked meanwhile, so that two owners cannot demote each other at once. */
-export function changeRole(ctx: Ctx, accountId: AccountId, role: Role): Promise<Member> {
+export function changeRole(
+  ctx: Auditing & Pick<Ctx, 'db' | 'person' | 'tenant' | 'witness'>,
+  accountId: AccountId,
+  role: Role,
+): Promise<Member> {
   const { organisationId } = ctx.tenant
   return setRole(ctx, { organisationId, accountId, role, isLive: !isTestKey(ctx) }, (tx, known) => {
     refuseRoles(ctx, [known.role, role])
@@ -188,7 +193,10 @@ function setRole(
  * Removes a person from the organisation, which is locked meanwhile, so that two removals cannot each count on the other owner.
  * The keys that the person created belong to the organisation and stay; they are revoked separately.
  */
-export function removeMember(ctx: Ctx, accountId: AccountId): Promise<void> {
+export function removeMember(
+  ctx: Auditing & Pick<Ctx, 'db' | 'person' | 'tenant' | 'witness'>,
+  accountId: AccountId,
+): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
     await lockOrganisation(tx, organisationId)
@@ -225,7 +233,10 @@ function shown({ accountId, email, role, status, isLive, createdAt }: MemberRow)
 }
 
 /** Makes the calling account a member of an organisation that invited it. An invitation that was accepted is not there any more. */
-export function acceptInvitation(ctx: Ctx, organisationId: OrganisationId): Promise<void> {
+export function acceptInvitation(
+  ctx: Auditing & Pick<Ctx, 'db' | 'tenant' | 'witness'>,
+  organisationId: OrganisationId,
+): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const { id } = await callersAccount(ctx, tx)
     if (!(await markAccepted(tx, organisationId, id, ctx.clock.now()))) throw fail('invitation-not-found')
@@ -234,7 +245,10 @@ export function acceptInvitation(ctx: Ctx, organisationId: OrganisationId): Prom
 }
 
 /** Removes an invitation of the calling account. */
-export function declineInvitation(ctx: Ctx, organisationId: OrganisationId): Promise<void> {
+export function declineInvitation(
+  ctx: Auditing & Pick<Ctx, 'db' | 'tenant' | 'witness'>,
+  organisationId: OrganisationId,
+): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const { id } = await callersAccount(ctx, tx)
     if (!(await deleteInvitation(tx, organisationId, id))) throw fail('invitation-not-found')

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Auditing } from '../../platform/audit.ts'
 import type { Environment } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
@@ -100,7 +101,10 @@ export async function currentOrganisation(ctx: Pick<Ctx, 'db' | 'tenant'>): Prom
 }
 
 /** Renames the organisation of the calling key. */
-export function renameOrganisation(ctx: Ctx, name: string): Promise<Organisation> {
+export function renameOrganisation(
+  ctx: Auditing & Pick<Ctx, 'db' | 'tenant' | 'witness'>,
+  name: string,
+): Promise<Organisation> {
   return ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
     const organisation = await lockOrganisation(tx, organisationId)

@@ -139,7 +139,10 @@ const windowMs = 60_000
  * Refuses a caller that used its quota of challenges within the last minute. The count covers all processes and a sliding minute,
  * exact to the millisecond (docs/decisions/0031).
  */
-async function admitCaller(ctx: Ctx, ip: string): Promise<void> {
+async function admitCaller(
+  ctx: Pick<Ctx, 'challengesPerCallerMax' | 'clock' | 'db' | 'tenant'>,
+  ip: string,
+): Promise<void> {
   const now = ctx.clock.now()
   const since = instantOf(now.getTime() - windowMs)
   if (await noteCaller(ctx.db, ctx.tenant, { ip, since, now, requestsMax: ctx.challengesPerCallerMax })) return
@@ -200,7 +203,11 @@ type WalletTerms = MppTerms & { readonly wallet: ReceivingWallet }
 const offersMax = 4
 
 /** Returns the terms of all wallets. A price of zero has one proof, whatever the number of wallets. */
-function allTermsOf(ctx: Ctx, request: ChallengeRequest, wallets: readonly ReceivingWallet[]): readonly WalletTerms[] {
+function allTermsOf(
+  ctx: Pick<Ctx, 'chains' | 'gasPrices' | 'settleMicroUsdMin' | 'tenant'>,
+  request: ChallengeRequest,
+  wallets: readonly ReceivingWallet[],
+): readonly WalletTerms[] {
   const requested = isFree(request.price) ? wallets.slice(0, 1) : wallets
   const terms = requested.flatMap((wallet) => mppTermsOf(ctx, wallet, request.price).map((one) => ({ ...one, wallet })))
   return terms

@@ -23,7 +23,10 @@ import {
 } from './store.ts'
 
 /** Returns one payment of the caller's organisation and environment. */
-export async function getPayment(ctx: Ctx, paymentId: PaymentId): Promise<z.input<typeof Payment>> {
+export async function getPayment(
+  ctx: Pick<Ctx, 'baseUrl' | 'db' | 'serviceSeal' | 'tenant'>,
+  paymentId: PaymentId,
+): Promise<z.input<typeof Payment>> {
   const row = await findPayment(ctx.db, ctx.tenant, paymentId)
   if (row === undefined) return refusePayment(ctx.db, ctx.tenant, paymentId, fail('payment-not-found'))
   const { batchId, batchPayments, block, isFinal, gasNanoUsd } = await findCarrier(ctx.db, row.id)

@@ -50,7 +50,7 @@ export function transferClaim(network: Network, hash: Hex, position: number): st
 
 /** Returns the row of an unsettled payment by a signed EIP-3009 authorization. */
 export function newPayment(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'actor' | 'clock' | 'gasPrices' | 'random' | 'settleMicroUsdMin'>,
   request: VerifyRequest,
   wallet: ReceivingWallet,
   judged: CheckedCredential,

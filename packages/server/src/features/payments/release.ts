@@ -1,6 +1,7 @@
 import { requireNetwork } from '@purser/protocol'
 import type { z } from 'zod'
 import { instantOf, utcMonthOf } from '../../platform/clock.ts'
+import type { ActingCtx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import type { PaymentId } from '../../platform/ids.ts'
@@ -84,7 +85,11 @@ interface EvictionRequest {
 }
 
 /** Voids the oldest payments that were verified two minutes ago or earlier. */
-async function voidOldest(ctx: Ctx, { payment, exhausted }: EvictionRequest, { own, above }: Needed): Promise<Voided> {
+async function voidOldest(
+  ctx: ActingCtx & Pick<Ctx, 'db' | 'metrics' | 'tenant'>,
+  { payment, exhausted }: EvictionRequest,
+  { own, above }: Needed,
+): Promise<Voided> {
   const until = instantOf(ctx.clock.now().getTime() - protectedMs)
   const needed = own + above
   for (const most of above > 0n ? [evictedPerTransactionMax, evictedOverLimitMax] : [evictedMax]) {
@@ -99,7 +104,11 @@ async function voidOldest(ctx: Ctx, { payment, exhausted }: EvictionRequest, { o
  * Voids further payments of payers that have several, verified ten seconds ago or earlier, until no payer with more than the new payment's payer is left:
  * those of the payers with the most first. The first payment of each payer stays.
  */
-async function voidSurplus(ctx: Ctx, { payment, exhausted }: EvictionRequest, { own, above }: Needed): Promise<Voided> {
+async function voidSurplus(
+  ctx: ActingCtx & Pick<Ctx, 'db' | 'metrics' | 'tenant'>,
+  { payment, exhausted }: EvictionRequest,
+  { own, above }: Needed,
+): Promise<Voided> {
   const until = instantOf(ctx.clock.now().getTime() - protectedSurplusMs)
   const open = await listEvictable(ctx.db, ctx.tenant, payment, { exhausted, until, most: evictedPerTransactionMax })
   if (open.length === 0) return 'none'
@@ -117,7 +126,11 @@ function surplusOf(open: readonly EvictableRow[], kept: number): readonly Evicta
 }
 
 /** Voids the first of these payments that free what is needed. Those that another transaction has locked are left out. */
-async function voidUntil(ctx: Ctx, open: readonly EvictableRow[], needed: bigint): Promise<'some' | 'locked'> {
+async function voidUntil(
+  ctx: ActingCtx & Pick<Ctx, 'db' | 'metrics'>,
+  open: readonly EvictableRow[],
+  needed: bigint,
+): Promise<'some' | 'locked'> {
   let freed = 0n
   for (let next = 0; freed < needed && next < open.length; ) {
     const step = firstFreeing(open.slice(next, next + evictedPerTransactionMax), needed - freed)
@@ -148,7 +161,11 @@ interface Needed {
 }
 
 /** Returns how much of the month's count or the day's gas must become free for a payment: its own need, and the use above the limit. */
-async function neededBy(ctx: Ctx, payment: NewPayment, exhausted: ExhaustedQuota): Promise<Needed> {
+async function neededBy(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'gasPrices' | 'settleNanoUsdPerDayMax' | 'tenant'>,
+  payment: NewPayment,
+  exhausted: ExhaustedQuota,
+): Promise<Needed> {
   if (exhausted === 'gas-budget') {
     const left = await gasLeft(ctx, requireNetwork(payment.network))
     return { own: gasReservedBy(ctx, payment), above: left < 0n ? -left : 0n }
@@ -159,7 +176,12 @@ async function neededBy(ctx: Ctx, payment: NewPayment, exhausted: ExhaustedQuota
 }
 
 /** Voids those of the payments that are still verified, and returns their ids. */
-async function voidOpen(ctx: Ctx, tx: Tx, open: readonly OpenRow[], reason: string): Promise<ReadonlySet<string>> {
+async function voidOpen(
+  ctx: ActingCtx & Pick<Ctx, 'metrics'>,
+  tx: Tx,
+  open: readonly OpenRow[],
+  reason: string,
+): Promise<ReadonlySet<string>> {
   if (open.length === 0) return new Set()
   const failed = open.map(({ id }) => ({ id, status: 'voided', reason }) as const)
   const voided = await recordFailed(ctx, tx, failed, 'verified')

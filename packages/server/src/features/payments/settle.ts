@@ -1,4 +1,4 @@
-import type { Tenant } from '../../platform/ctx.ts'
+import type { ActingCtx, Tenant } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { Reply } from '../../platform/operation.ts'
@@ -58,7 +58,10 @@ function nameOf({ organisationId, environment, id }: Tenant & { readonly id: Pay
  * Requests the settlement of a verified payment. A payment fails if the service is sending its nonce for something else (a
  * transfer of its own wallets), because its own transaction can then never settle it.
  */
-export async function requestSettlement(ctx: Ctx, paymentId: PaymentId): Promise<void> {
+export async function requestSettlement(
+  ctx: ActingCtx & Pick<Ctx, 'db' | 'metrics' | 'settlements'>,
+  paymentId: PaymentId,
+): Promise<void> {
   await ctx.settlements.request(paymentId).catch((error: unknown) => {
     if (!isNonceTaken(error)) throw error
     return failVerified(ctx, paymentId, 'invalid_exact_evm_nonce_already_used')
@@ -75,7 +78,11 @@ function requestUnlessSanctioned(ctx: Ctx, payment: PaymentRow): Promise<void> {
  * Ends a payment of a sanctioned party whose settlement nobody has requested yet. Its relay is withdrawn before it is ever sent: the relayer then
  * keeps reading the chain, because anybody who has the signature can still move the money.
  */
-async function failSanctioned(ctx: Ctx, paymentId: PaymentId, reason: string): Promise<void> {
+async function failSanctioned(
+  ctx: ActingCtx & Pick<Ctx, 'db' | 'metrics'>,
+  paymentId: PaymentId,
+  reason: string,
+): Promise<void> {
   try {
     await ctx.db.tx(async (tx) => {
       await relays.enqueue(tx, paymentPurpose, markingSettling([paymentId], ctx.clock.now()))
@@ -89,7 +96,11 @@ async function failSanctioned(ctx: Ctx, paymentId: PaymentId, reason: string): P
 }
 
 /** Ends a payment whose settlement nobody has requested yet. */
-function failVerified(ctx: Ctx, paymentId: PaymentId, reason: string): Promise<void> {
+function failVerified(
+  ctx: ActingCtx & Pick<Ctx, 'db' | 'metrics'>,
+  paymentId: PaymentId,
+  reason: string,
+): Promise<void> {
   return ctx.db.tx(async (tx) => {
     await recordFailed(ctx, tx, [{ id: paymentId, status: 'settlement_failed', reason }], 'verified')
   })

@@ -1,6 +1,7 @@
 import { requireNetwork } from '@purser/protocol'
 import { appendAudit } from '../../platform/audit.ts'
 import { utcMonthOf } from '../../platform/clock.ts'
+import type { ActingCtx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { publishEvents } from '../../platform/events.ts'
@@ -31,7 +32,11 @@ type System = Omit<Ctx, 'tenant'>
  * settled when the chain shows that it has paid after all. Released and used gas, and one audit record per tenant, are written when
  * the transaction commits. Returns the ids of those that were not settled before.
  */
-export async function recordSettled(ctx: System, tx: Tx, settled: readonly Settled[]): Promise<ReadonlySet<string>> {
+export async function recordSettled(
+  ctx: ActingCtx & Pick<System, 'metrics'>,
+  tx: Tx,
+  settled: readonly Settled[],
+): Promise<ReadonlySet<string>> {
   const settledAt = ctx.clock.now()
   const rows = await markSettled(tx, settled, settledAt)
   await countEnded(tx, rows)
@@ -66,7 +71,7 @@ export async function recordSettled(ctx: System, tx: Tx, settled: readonly Settl
  * audit records are written when it commits. Returns the ids of those that had not ended before.
  */
 export async function recordFailed(
-  ctx: System,
+  ctx: ActingCtx & Pick<System, 'metrics'>,
   tx: Tx,
   failed: readonly Failed[],
   from?: 'verified' | 'settling',
@@ -138,7 +143,9 @@ function reasonOf({ failureReason }: EndedRow): string {
 export const paymentPurpose = 'payments'
 
 /** Returns the callbacks for payments that the relayer sends. */
-export function paymentRelays(deps: Deps): RelayPurpose {
+export function paymentRelays(
+  deps: Pick<Deps, 'clock' | 'eventsCommitted' | 'gasPrices' | 'metrics' | 'random'>,
+): RelayPurpose {
   const ctx = systemCtx(deps)
   return {
     purpose: paymentPurpose,
@@ -168,7 +175,11 @@ export function paymentRelays(deps: Deps): RelayPurpose {
   }
 }
 
-async function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<void> {
+async function settleAll(
+  ctx: ActingCtx & Pick<System, 'gasPrices' | 'metrics'>,
+  tx: Tx,
+  settled: readonly SettledRelay[],
+): Promise<void> {
   const payments = settled.map(({ relay, transactionHash: txHash, wei }) => {
     return { id: paymentIdOf(relay), txHash, gasNanoUsd: worthOf(ctx, relay, wei) }
   })
@@ -176,7 +187,7 @@ async function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]):
 }
 
 /** Ends relays without money: one that expired before it was sent is voided, every other has failed. */
-async function endAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<void> {
+async function endAll(ctx: ActingCtx & Pick<System, 'metrics'>, tx: Tx, failed: readonly FailedRelay[]): Promise<void> {
   const payments = failed.map(({ relay, fault: { kind, reason } }) => {
     return { id: paymentIdOf(relay), status: kind === 'expired' ? 'voided' : 'settlement_failed', reason } as const
   })

@@ -1,6 +1,7 @@
 import { type Network, networkByName } from '@purser/protocol'
 import type { Chain, NonceState } from '../../chain/port.ts'
 import { instantOf } from '../../platform/clock.ts'
+import type { ActingCtx } from '../../platform/ctx.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import type { Detach, RecurringTask } from '../../platform/recurring-task.ts'
 import { findUse as findRelayUse, nonceStates, type RelayPayload } from '../relayer/index.ts'
@@ -73,7 +74,10 @@ async function checkDue(ctx: System, network: Network, detach: Detach): Promise<
 }
 
 /** Uses one transaction per organisation, so that one that waits does not block the others. */
-async function voidUnused(ctx: System, unused: readonly Checked[]): Promise<void> {
+async function voidUnused(
+  ctx: ActingCtx & Pick<System, 'db' | 'log' | 'metrics'>,
+  unused: readonly Checked[],
+): Promise<void> {
   const byOrganisation = Map.groupBy(unused, ({ row }) => row.organisationId)
   for (const [organisationId, group] of inLockOrder(byOrganisation)) {
     await ctx.db
@@ -128,7 +132,11 @@ async function postpone(ctx: Pick<System, 'clock' | 'db'>, checked: readonly Che
  * Records the use of an authorization, which anybody may send: the payment is settled if the use moved the money, and ends
  * otherwise.
  */
-async function recordUse(ctx: System, chain: Chain, row: CheckedRow): Promise<void> {
+async function recordUse(
+  ctx: ActingCtx & Pick<System, 'db' | 'log' | 'metrics'>,
+  chain: Chain,
+  row: CheckedRow,
+): Promise<void> {
   try {
     const use = await findUse({ db: ctx.db, chain }, row)
     if (use === 'undecided') return

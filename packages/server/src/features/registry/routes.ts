@@ -28,7 +28,10 @@ import {
  * Stores a paid route as its middleware reported it: one row per host, method and route pattern, also for concurrent reports. Possible credentials
  * are dropped before anything is stored.
  */
-async function acceptSnapshot(ctx: Ctx, snapshot: Snapshot): Promise<{ accepted: true }> {
+async function acceptSnapshot(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'paymentLogExists' | 'random' | 'tenant'>,
+  snapshot: Snapshot,
+): Promise<{ accepted: true }> {
   const { paymentLogId } = snapshot
   if (paymentLogId !== undefined && !(await ctx.paymentLogExists(ctx.db, ctx.tenant, paymentLogId)))
     throw failBody('payment-log-not-found')

@@ -11,6 +11,7 @@ import {
 import type { Chain, Receipt, Verdict } from '../../chain/port.ts'
 import { type AuditEntry, appendAudit } from '../../platform/audit.ts'
 import { instantOf } from '../../platform/clock.ts'
+import type { ActingCtx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { publishEvents } from '../../platform/events.ts'
 import type { EventId } from '../../platform/ids.ts'
@@ -39,7 +40,7 @@ import type { Ctx, Deps } from './ports.ts'
 import { lockTransfers, type TransferId, type TransferRow } from './store.ts'
 
 /** Context for ending a transfer: a worker's or the operator's. */
-export type EndingCtx = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId' | 'eventsCommitted'>
+export type EndingCtx = ActingCtx & Pick<Ctx, 'db'>
 
 /** Ends a transfer: confirmed, or failed with this reason. Publishes an event if the response reported, or will report, another state. */
 export async function end(ctx: EndingCtx, tx: Tx, transferId: TransferId, fault: string | undefined): Promise<void> {
@@ -209,7 +210,7 @@ function nextFinalityPoll({ clock }: Pick<Work, 'clock'>, { blockTimeMs }: Netwo
  * least those that are now reported.
  */
 export function endOrAwait(
-  ctx: Work,
+  ctx: ActingCtx & Pick<Work, 'db'>,
   tx: Tx,
   network: Network,
   settled: readonly Settled[],
@@ -243,7 +244,10 @@ function awaitedOf({ configured }: Work['chains']) {
   return configured.filter((network) => !isFinalAtDepth(network))
 }
 
-async function finalizeOn(ctx: Work, network: Network): Promise<void> {
+async function finalizeOn(
+  ctx: ActingCtx & Pick<Work, 'chains' | 'db' | 'lanes' | 'log'>,
+  network: Network,
+): Promise<void> {
   const due = await listToFinalize(ctx.db, network.name, ctx.clock.now(), atOnce)
   if (due.length === 0) return
   // Postponed before anything can fail, so that failing ones do not delay others.
@@ -278,7 +282,7 @@ async function isElsewhere(chain: Chain, { hash }: DueTransfer, receipt: Receipt
 }
 
 /** Partner transfers are followed until delivery. */
-async function endFinal(ctx: Work, tx: Tx, due: readonly DueTransfer[]): Promise<void> {
+async function endFinal(ctx: ActingCtx & Pick<Work, 'db'>, tx: Tx, due: readonly DueTransfer[]): Promise<void> {
   const waiting = await lockSettled(tx, due)
   const rows = new Map((await lockTransfers(tx, waiting)).map((row) => [row.id, row]))
   const ends = due.flatMap(({ transferId, fault }) => {

@@ -1,6 +1,7 @@
 import { bytesToHex, type Network, requireNetwork, tokenBySymbol } from '@purser/protocol'
 import type { PlannedCall, RouteRequest, RouteStatus, RoutingPartner } from '../../partners/routing/port.ts'
 import { instantOf } from '../../platform/clock.ts'
+import type { ActingCtx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { forTenant } from '../../platform/work/runner.ts'
@@ -178,7 +179,11 @@ function coinOf(network: Network, symbol: string): Coin {
 }
 
 /** The refund that the partner names, if the chain confirms it. */
-async function refundOf(ctx: Work, transfer: TransferRow, status: RouteStatus): Promise<ProvenRefund | undefined> {
+async function refundOf(
+  ctx: Pick<Work, 'chains' | 'db' | 'isCustomerPayment' | 'log'>,
+  transfer: TransferRow,
+  status: RouteStatus,
+): Promise<ProvenRefund | undefined> {
   if (status.state !== 'failed' || status.refund !== 'done') return undefined
   const chain = ctx.chains.on(requireNetwork(transfer.fromNetwork))
   const refund = await proveRefund(ctx, chain, transfer, status.refundTxHash)
@@ -192,7 +197,7 @@ async function refundOf(ctx: Work, transfer: TransferRow, status: RouteStatus): 
 
 /** The deliveries of the partner, if the chain confirms them; empty if the partner reports no delivery. */
 async function messagesOf(
-  ctx: Work,
+  ctx: Pick<Work, 'chains' | 'db' | 'isCustomerPayment' | 'log'>,
   transfer: TransferRow,
   status: Exclude<RouteStatus, { state: 'claimable' }>,
 ): Promise<readonly string[] | undefined> {
@@ -218,7 +223,12 @@ interface Concluded {
   readonly refund: ProvenRefund | undefined
 }
 
-async function conclude(ctx: Work, tx: Tx, transfer: TransferRow, { status, refund }: Concluded): Promise<void> {
+async function conclude(
+  ctx: ActingCtx & Pick<Work, 'db' | 'log'>,
+  tx: Tx,
+  transfer: TransferRow,
+  { status, refund }: Concluded,
+): Promise<void> {
   const now = ctx.clock.now()
   if (status.state === 'completed') {
     const { received, destinationTxHash } = status
@@ -248,7 +258,12 @@ const refundOverdueMs = 72 * 3_600_000
 const overduePollMs = 3_600_000
 
 /** Waits for the refund without limit: the money has left, and the partner may still deliver it. An overdue refund is reported once. */
-async function awaitRefund(ctx: Work, tx: Tx, transfer: TransferRow, partnerStatus: string): Promise<void> {
+async function awaitRefund(
+  ctx: ActingCtx & Pick<Work, 'log'>,
+  tx: Tx,
+  transfer: TransferRow,
+  partnerStatus: string,
+): Promise<void> {
   const now = ctx.clock.now()
   const failingSince = await markFailing(tx, transfer.id, now)
   if (now.getTime() - failingSince.getTime() < refundOverdueMs)

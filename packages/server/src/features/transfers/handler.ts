@@ -8,6 +8,7 @@ import {
   tokenBySymbol,
 } from '@purser/protocol'
 import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '../../chain/port.ts'
+import type { ActingCtx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
 import { feeInToken, lockCovered } from '../funds/index.ts'
@@ -99,7 +100,11 @@ async function onMined(
 }
 
 /** Applies block data at its final depth. */
-async function onFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> {
+async function onFinal(
+  ctx: ActingCtx & Pick<Work, 'db' | 'outcomeWaiters'>,
+  tx: Tx,
+  seen: readonly Seen[],
+): Promise<void> {
   const now = ctx.clock.now()
   const [claims, own] = partitioned(seen, ({ step }) => step.kind === 'claim')
   await markStepsDone(
@@ -122,7 +127,11 @@ async function onFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> 
 /** Outcome of a deciding step's block: a failure, or success; and the block data and the step's fee, if they are new. */
 type Decided = Seen & { readonly fault?: string | undefined } & Pick<Settled, 'seen' | 'fee'>
 
-async function settle(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<void> {
+async function settle(
+  ctx: ActingCtx & Pick<Work, 'db' | 'outcomeWaiters'>,
+  tx: Tx,
+  decided: readonly Decided[],
+): Promise<void> {
   const awaited = new Set(decided.flatMap(({ seen }) => (seen?.isReported === true ? [seen.transferId] : [])))
   for (const [network, some] of Map.groupBy(decided, ({ transfer }) => requireNetwork(transfer.fromNetwork))) {
     const rows = await endOrAwait(ctx, tx, network, some.map(settledBy))
@@ -141,7 +150,11 @@ function settledBy({ transfer, transaction, receipt, fault, seen, fee }: Decided
 }
 
 /** Applies both updates at once if the block is already at its depth when first seen, so that simple transfers are written once. */
-async function onMinedAndFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> {
+async function onMinedAndFinal(
+  ctx: ActingCtx & Pick<Work, 'db' | 'lanes' | 'outcomeWaiters'>,
+  tx: Tx,
+  seen: readonly Seen[],
+): Promise<void> {
   const [plain, others] = partitioned(seen, ({ step, transfer, receipt }) => {
     return movesMoney(step) && !isFollowed(transfer) && faultOf(step, transfer, receipt) === undefined
   })
@@ -312,7 +325,7 @@ async function advance(ctx: Pick<Work, 'clock' | 'lanes'>, tx: Tx, transfer: Tra
  * available balance. The returned function decides under the lock of the wallet's funds, in the transaction that stores the new bytes.
  */
 async function coverRaise(
-  ctx: Omit<Ctx, 'tenant'>,
+  ctx: Pick<Ctx, 'db' | 'deposits' | 'readFunds'>,
   { id, network: name }: LaneTransaction,
   more: bigint,
 ): Promise<(tx: Tx) => Promise<boolean>> {

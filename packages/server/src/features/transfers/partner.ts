@@ -14,7 +14,11 @@ const partnerGasMax = 800_000n
 const approvalGas = 100_000n
 
 /** Requests a quote from the partner; accepts only one for exactly this request. Nothing moves. */
-async function requestQuote(ctx: Ctx, name: string, request: RouteRequest): Promise<RouteQuote> {
+async function requestQuote(
+  ctx: Pick<Ctx, 'clock' | 'log' | 'routingPartners' | 'tenant'>,
+  name: string,
+  request: RouteRequest,
+): Promise<RouteQuote> {
   const quoted = await partnerNamed(ctx, name).quote(request)
   if (!quoted.ok && quoted.undecodedCall !== undefined)
     ctx.log.warn({ partner: name, call: quoted.undecodedCall }, 'a partner offers a call that is not supported here')
@@ -151,7 +155,7 @@ function word(value: bigint | Address): string {
  * with the slippage that the floor permits.
  */
 export async function requestQuoteAbove(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock' | 'log' | 'routingPartners' | 'tenant'>,
   name: string,
   request: RouteRequest,
   { floor, toCoin }: { readonly floor: bigint; readonly toCoin: Coin },

@@ -97,7 +97,7 @@ async function lackOf(
 
 /** Stores the top-up under the master's lock, then the transfer's; returns whether the master can pay for it. */
 function storeRefill(
-  ctx: Work,
+  ctx: Pick<Work, 'clock' | 'db' | 'deposits' | 'lanes'>,
   { transferId, isRevoke, sender: toAddress }: WaitingRow,
   { payer, value }: { readonly payer: Payer; readonly value: bigint },
 ): Promise<boolean> {

@@ -1,5 +1,6 @@
 import type { Hex, Network } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
+import type { ActingCtx } from '../../platform/ctx.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import type { RecurringTaskByNetwork } from '../../platform/recurring-task.ts'
 import { forTenant } from '../../platform/work/runner.ts'
@@ -157,7 +158,7 @@ interface Revocation {
 
 /** Stores the step under the lock of the wallet's funds, then of the transfer. The transfer's next check is set in any case. */
 function store(
-  ctx: Work,
+  ctx: ActingCtx & Pick<Work, 'db' | 'deposits' | 'lanes'>,
   transfer: TransferRow,
   { approval, tried, payer, data, gasLimit }: Revocation,
 ): Promise<void> {

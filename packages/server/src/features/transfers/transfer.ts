@@ -118,11 +118,18 @@ export async function storeOne(tx: Tx, intent: Intent): Promise<TransferId> {
 }
 
 /** The present state of a transfer, for a repeated request whose first response was never stored: it waits as the first one did. */
-export function transferState(ctx: Ctx, transferId: string): Promise<Transfer | Reply> {
+export function transferState(
+  ctx: Pick<Ctx, 'db' | 'outcomeWaiters' | 'reportState' | 'tenant' | 'transferWaitMs'>,
+  transferId: string,
+): Promise<Transfer | Reply> {
   return respond(ctx, id('wtx').parse(transferId), ctx.transferWaitMs)
 }
 
-async function respond(ctx: Ctx, transferId: TransferId, waitMs: number): Promise<Transfer | Reply> {
+async function respond(
+  ctx: Pick<Ctx, 'db' | 'outcomeWaiters' | 'reportState' | 'tenant'>,
+  transferId: TransferId,
+  waitMs: number,
+): Promise<Transfer | Reply> {
   const reported = await ctx.outcomeWaiters.wait(transferId, waitMs)
   const row = reported ?? (await ctx.reportState(transferId))
   if (row.approvalId !== null) return respondWaiting(ctx, row)

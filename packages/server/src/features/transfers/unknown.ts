@@ -1,5 +1,6 @@
 import { formatAmount, type Hex } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
+import type { ActingCtx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { publishEvent } from '../../platform/events.ts'
 import { forTenant } from '../../platform/work/runner.ts'
@@ -94,7 +95,10 @@ const failingMsMax = 96 * hourMs
  * Reports a transfer whose money left a day ago and did not arrive, whatever its partner says and whether it responds at all: to its owner by an
  * event, and to the operator as unknown. It stays open, and ends when the chain shows the delivery or the refund. Reports it once.
  */
-export async function reportOverdue(ctx: Omit<Ctx, 'tenant'>, { id, leftAt }: TransferRow): Promise<void> {
+export async function reportOverdue(
+  ctx: ActingCtx & Pick<Ctx, 'db' | 'log'>,
+  { id, leftAt }: TransferRow,
+): Promise<void> {
   const now = ctx.clock.now()
   const leftBefore = instantOf(now.getTime() - deliveryMsMax)
   if (leftAt === null || leftAt >= leftBefore) return
@@ -122,11 +126,9 @@ function about(transfer: TransferRow) {
   return { transactionId, walletId, route, amount: formatAmount(rawAmount, decimals), token, chain }
 }
 
-type Work = Omit<Ctx, 'tenant'>
-
 /** Reports once that a partner failed and has not refunded the money in time. The transfer stays open; the caller has locked its row. */
 export async function publishRefundOverdue(
-  ctx: Work,
+  ctx: ActingCtx,
   tx: Tx,
   transfer: TransferRow,
   failingSince: Date,

@@ -30,7 +30,7 @@ export const endVaultsOfDeleted: RecurringTask<Deps> = {
   },
 }
 
-function endBatch(ctx: Ctx, deletedBy: Date): Promise<number> {
+function endBatch(ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'tenant'>, deletedBy: Date): Promise<number> {
   return ctx.db.tx(async (tx) => {
     if (!(await isDeleted(tx, ctx.tenant, deletedBy))) return 0
     const vaults = await lockPersisted(tx, ctx.tenant, batchMax)

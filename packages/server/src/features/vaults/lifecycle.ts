@@ -81,7 +81,10 @@ function expireBatch(ctx: Ctx): Promise<number> {
  * Deletes a vault, whatever its status, and releases its counts. The same transaction queues its contents for deletion. The audit log records who
  * deleted it: its own events are gone.
  */
-export function deleteVault(ctx: Ctx, vaultId: VaultId): Promise<void> {
+export function deleteVault(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'tenant' | 'vaultNews'>,
+  vaultId: VaultId,
+): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const { persistedAt, bytes, manifestHash } = await lockPresent(tx, ctx, vaultId)
     await deleteVaults(tx, ctx.tenant, [vaultId])

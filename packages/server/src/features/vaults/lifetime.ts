@@ -53,7 +53,11 @@ export function persistVault(ctx: Ctx, vaultId: VaultId): Promise<Vault> {
  * Reports that a vault ends within the hour, to webhooks and, unless it is sealed, to its stream: `vault.sealed` is a stream's
  * last event. The caller has locked the row and clears the due time of the report.
  */
-export async function publishExpiring(tx: Tx, ctx: Ctx, vault: VaultRow): Promise<VaultRow> {
+export async function publishExpiring(
+  tx: Tx,
+  ctx: Pick<Ctx, 'clock' | 'publish' | 'random' | 'tenant' | 'vaultNews'>,
+  vault: VaultRow,
+): Promise<VaultRow> {
   if (vault.expiresAt === null) throw new Error('a persisted vault does not expire')
   const payload = { expiresAt: vault.expiresAt.toISOString() }
   await ctx.publish(tx, 'vault.expiring', { vaultId: vault.id, ...payload })
@@ -63,7 +67,7 @@ export async function publishExpiring(tx: Tx, ctx: Ctx, vault: VaultRow): Promis
 /** Appends an event to the vault's stream unless the vault is sealed. */
 async function appendUnlessSealed(
   tx: Tx,
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock' | 'random' | 'tenant' | 'vaultNews'>,
   vault: VaultRow,
   happening: Parameters<typeof appendVaultEvent>[3],
 ): Promise<VaultRow> {

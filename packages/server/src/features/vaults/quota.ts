@@ -165,7 +165,7 @@ export function refuseUnsealable(
 }
 
 /** Returns the used amounts and the plan's limits. An expired vault does not count, whether or not it has been deleted. */
-export async function getVaultQuota(ctx: Ctx): Promise<VaultQuota> {
+export async function getVaultQuota(ctx: Pick<Ctx, 'clock' | 'db' | 'recounts' | 'tenant'>): Promise<VaultQuota> {
   const { figureOf } = await usageOf(ctx)
   return {
     active: figureOf('activeVaults'),

@@ -181,7 +181,11 @@ type ItemId = Id<'doc'> | Id<'fil'>
  * Returns the proof of a sealed vault, or of one item without the others. Anybody can check it offline with the service's public
  * key.
  */
-export async function getProof(ctx: Ctx, vaultId: VaultId, itemId: ItemId | undefined): Promise<Proof | JsonStream> {
+export async function getProof(
+  ctx: Pick<Ctx, 'baseUrl' | 'clock' | 'db' | 'serviceSeal' | 'tenant'>,
+  vaultId: VaultId,
+  itemId: ItemId | undefined,
+): Promise<Proof | JsonStream> {
   const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
   if (vault === undefined) throw fail('vault-not-found')
   if (vault.sealedAt === null) throw fail('vault-not-sealed')
@@ -193,14 +197,21 @@ export async function getProof(ctx: Ctx, vaultId: VaultId, itemId: ItemId | unde
   }))
 }
 
-async function wholeProof(ctx: Ctx, vaultId: VaultId): Promise<Proof> {
+async function wholeProof(
+  ctx: Pick<Ctx, 'baseUrl' | 'db' | 'serviceSeal' | 'tenant'>,
+  vaultId: VaultId,
+): Promise<Proof> {
   const proof = await findProof(ctx.db, ctx.tenant, vaultId)
   if (proof === undefined) throw fail('vault-not-found')
   return { ...proof, statement: await validStatement(ctx, proof.statement), keys: await keysOf(ctx) }
 }
 
 /** Reads the item's own row and the tree that the seal stored: a vault of 100,000 items costs no more than one of ten. */
-async function itemProof(ctx: Ctx, vault: VaultRow, itemId: ItemId): Promise<Proof> {
+async function itemProof(
+  ctx: Pick<Ctx, 'baseUrl' | 'db' | 'serviceSeal' | 'tenant'>,
+  vault: VaultRow,
+  itemId: ItemId,
+): Promise<Proof> {
   const placed = await findPlaced(ctx.db, ctx.tenant, vault.id, itemId)
   if (placed === undefined) throw fail('item-not-found')
   const stored = await findStatement(ctx.db, ctx.tenant, vault.id)

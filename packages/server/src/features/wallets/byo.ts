@@ -110,7 +110,10 @@ export function changeByoWallet(
 }
 
 /** Stops watching the address and frees its place in the plan; the address may be registered again. */
-export async function deleteByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<void> {
+export async function deleteByoWallet(
+  ctx: Pick<Ctx, 'audit' | 'chains' | 'clock' | 'db' | 'tenant'>,
+  walletId: ByoWalletId,
+): Promise<void> {
   const wallet = await findByoWallet(ctx.db, ctx.tenant, walletId)
   const head = await headOf(ctx, wallet)
   return ctx.db.tx(async (tx) => {

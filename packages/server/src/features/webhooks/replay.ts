@@ -53,7 +53,12 @@ async function replaySince(ctx: Ctx, webhookId: WebhookId, since: Date): Promise
   return { replayed }
 }
 
-async function replayPage(tx: Tx, ctx: Ctx, webhookId: WebhookId, since: Date): Promise<number> {
+async function replayPage(
+  tx: Tx,
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'deliveriesWaiting' | 'random' | 'tenant'>,
+  webhookId: WebhookId,
+  since: Date,
+): Promise<number> {
   await lockActive(tx, ctx, webhookId)
   const dead = await lockDead(tx, ctx.tenant, webhookId, { since, oldest: oldestKept(ctx), limit: pageMax })
   const deadIds = dead.map(({ id }) => id)
@@ -75,14 +80,24 @@ export function testWebhook(ctx: Ctx, webhookId: WebhookId): Promise<Delivery> {
   })
 }
 
-async function replayOne(tx: Tx, ctx: Ctx, webhookId: WebhookId, deliveryId: Id<'del'>): Promise<Delivery> {
+async function replayOne(
+  tx: Tx,
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'deliveriesWaiting' | 'random' | 'tenant'>,
+  webhookId: WebhookId,
+  deliveryId: Id<'del'>,
+): Promise<Delivery> {
   const old = await lockDelivery(tx, ctx.tenant, webhookId, { deliveryId, oldest: oldestKept(ctx) })
   if (old === undefined) throw fail('delivery-not-found')
   const [newDeliveryId = deliveryId] = await replace(tx, ctx, webhookId, [deliveryId])
   return { ...old, id: newDeliveryId, status: 'pending', createdAt: ctx.clock.now() }
 }
 
-async function replace(tx: Tx, ctx: Ctx, webhookId: WebhookId, oldIds: readonly Id<'del'>[]): Promise<Id<'del'>[]> {
+async function replace(
+  tx: Tx,
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'deliveriesWaiting' | 'random' | 'tenant'>,
+  webhookId: WebhookId,
+  oldIds: readonly Id<'del'>[],
+): Promise<Id<'del'>[]> {
   if (oldIds.length === 0) return []
   const newIds = oldIds.map(() => newId('del', ctx))
   await replaceDeliveries(tx, ctx.tenant, webhookId, { oldIds, newIds, now: ctx.clock.now() })

@@ -59,7 +59,11 @@ export async function pageOfWebhooks(
  * Changes the address, the event types, or whether events are sent. Turning a webhook off ends its pending deliveries; they can
  * be replayed once it is on again. Deliveries that are still pending then are sent.
  */
-export function changeWebhook(ctx: Ctx, webhookId: WebhookId, change: WebhookChange): Promise<Webhook> {
+export function changeWebhook(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'customerUrls' | 'db' | 'tenant'>,
+  webhookId: WebhookId,
+  change: WebhookChange,
+): Promise<Webhook> {
   if (change.url !== undefined) refuseUrl(ctx, change.url)
   return ctx.db.tx(async (tx) => {
     const webhook = await lockWebhook(tx, ctx.tenant, webhookId)
@@ -78,7 +82,10 @@ export function changeWebhook(ctx: Ctx, webhookId: WebhookId, change: WebhookCha
 }
 
 /** Deletes the webhook: its pending deliveries are not sent, and its place in the plan is free. */
-export function deleteWebhook(ctx: Ctx, webhookId: WebhookId): Promise<void> {
+export function deleteWebhook(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'tenant'>,
+  webhookId: WebhookId,
+): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const now = ctx.clock.now()
     const period = periodOf('webhooks', now)

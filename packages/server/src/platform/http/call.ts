@@ -114,7 +114,11 @@ const repeatablePart = 0.5
  * Whether the response to a new key may be stored. A tenant that has its share of the stored responses stores no more, and its request is
  * refused, unless a repeat needs no stored response. What was answered before is repeated.
  */
-async function mayStore(ctx: Ctx, { isRepeatable }: Operation<Deps>, key: string): Promise<boolean> {
+async function mayStore(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'keptBytes' | 'shareOwner' | 'tenant'>,
+  { isRepeatable }: Operation<Deps>,
+  key: string,
+): Promise<boolean> {
   const current = await ctx.keptBytes.beyondShare(shareOwnerOf(ctx), isRepeatable === true ? repeatablePart : 1)
   if (current === undefined || (await idempotency.isStored(ctx, key))) return true
   if (isRepeatable === true) return false

@@ -88,7 +88,11 @@ export function isLarge(body: Uint8Array): boolean {
  * key already has its response, which is returned even while another request reads it. A crash releases the key and leaves no effect, since both were
  * in the transaction.
  */
-export async function claimInTransaction(ctx: Ctx, tx: Tx, request: IdempotentRequest): Promise<Claim> {
+export async function claimInTransaction(
+  ctx: Pick<Ctx, 'actor' | 'clock' | 'person' | 'sealer' | 'tenant'>,
+  tx: Tx,
+  request: IdempotentRequest,
+): Promise<Claim> {
   const lock = lockNameOf(ctx, request.key)
   const { locked } = await tx.one(
     z.object({ locked: z.boolean() }),
@@ -207,7 +211,11 @@ export function unreadHandle(
 }
 
 /** Releases a key that was tied to nothing: a request that was refused before its body was read is evaluated again on a repeat. */
-export async function releaseUnread(ctx: Ctx, key: string, claim: string): Promise<void> {
+export async function releaseUnread(
+  ctx: Pick<Ctx, 'db' | 'keptBytes' | 'shareOwner' | 'tenant'>,
+  key: string,
+  claim: string,
+): Promise<void> {
   const { organisationId, environment } = ctx.tenant
   const released = await ctx.db.run(sql`
     delete from idempotency_keys where organisation_id = ${organisationId} and environment = ${environment} and key = ${key}
@@ -241,7 +249,7 @@ export function leaseHandle(
  * committed is never released: a response that is not stored leaves its repeat the resource's present state.
  */
 export async function finishLease(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'keptBytes' | 'sealer' | 'shareOwner' | 'tenant'>,
   request: IdempotentRequest,
   claim: string,
   response: StoredResponse,

@@ -94,7 +94,9 @@ const todoOf = {
 /** Longest that readiness waits, so that a probe with a short timeout gets a 503 and not silence. */
 const readinessMsMax = 4_000
 
-async function readinessWithin(deps: Deps): Promise<RawResponse> {
+async function readinessWithin(
+  deps: Pick<Deps, 'db' | 'log' | 'lookUpKey' | 'readinessDetails' | 'witness'>,
+): Promise<RawResponse> {
   const late = Promise.withResolvers<RawResponse>()
   const timer = setTimeout(() => {
     deps.log.warn('not ready: the database does not respond in time')
@@ -111,7 +113,9 @@ function unavailable(): RawResponse {
   return json({ status: 'not-ready', database: 'unavailable', migrations: 'unknown' }, 503)
 }
 
-async function readiness(deps: Deps): Promise<RawResponse> {
+async function readiness(
+  deps: Pick<Deps, 'db' | 'log' | 'lookUpKey' | 'readinessDetails' | 'witness'>,
+): Promise<RawResponse> {
   try {
     if (await isMigrated(deps.db)) {
       await deps.lookUpKey?.()

@@ -1,6 +1,6 @@
 import type { Network } from '@purser/protocol'
 import { appendAudit } from '../audit.ts'
-import type { Background, Call, Deps } from '../ctx.ts'
+import type { ActingCtx, Background, Deps, TenantActs } from '../ctx.ts'
 import { publishEvent } from '../events.ts'
 import { newId } from '../ids.ts'
 import { keepLeases } from '../leases/leases.ts'
@@ -121,7 +121,7 @@ function loopByNetwork<D extends Deps>(
 }
 
 /** Context of background work: no tenant until the work names one (`forTenant`). */
-export function systemCtx<D extends Deps>(deps: D): D & Background {
+export function systemCtx<D extends Pick<Deps, 'clock' | 'random'>>(deps: D): D & Background {
   return {
     ...deps,
     actor: { kind: 'system' },
@@ -133,8 +133,8 @@ export function systemCtx<D extends Deps>(deps: D): D & Background {
 }
 
 /** The context, acting for one tenant. */
-export function forTenant<C extends Deps & Background>(ctx: C, tenant: Tenant): C & Call {
-  const own: C & Call = {
+export function forTenant<C extends ActingCtx>(ctx: C, tenant: Tenant): C & TenantActs {
+  const own: C & TenantActs = {
     ...ctx,
     tenant,
     publish: (tx, type, payload) => publishEvent(own, tx, type, payload),

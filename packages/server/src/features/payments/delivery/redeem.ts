@@ -97,7 +97,12 @@ export async function redeemPayment(ctx: Ctx, request: RedeemRequest): Promise<z
 
 type Outcome = NotNow | { readonly kind: 'granted'; readonly paymentId: PaymentId }
 
-async function decide(ctx: Ctx, tx: Tx, request: RedeemRequest, token: string): Promise<Outcome> {
+async function decide(
+  ctx: Pick<Ctx, 'clock' | 'idempotency' | 'settlementTokens' | 'signatures' | 'tenant'>,
+  tx: Tx,
+  request: RedeemRequest,
+  token: string,
+): Promise<Outcome> {
   const { settlementToken, paymentId, method, rerun: isRerun } = request
   const shown = shownBy(ctx, request)
   const key = paymentId === undefined ? shown?.key : { id: paymentId }
@@ -154,7 +159,7 @@ async function redemptionResponse(
  * caller.
  */
 export async function finishRedemption(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'baseUrl' | 'clock' | 'db' | 'serviceSeal' | 'tenant'>,
   paymentId: PaymentId,
   redemptionToken: string,
 ): Promise<z.input<typeof Payment>> {
@@ -167,7 +172,7 @@ export async function finishRedemption(
 
 /** Undoes a finished redemption, or ends an unfinished one early: the response was not sent, so the payment can be redeemed again at once. */
 export async function takeBackRedemption(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'baseUrl' | 'db' | 'serviceSeal' | 'tenant'>,
   paymentId: PaymentId,
   redemptionToken: string,
 ): Promise<z.input<typeof Payment>> {

@@ -1,4 +1,5 @@
 import { chainNameOf, checksumAddress, encodeJsonBase64, type JsonObject, networkByName } from '@purser/protocol'
+import type { ActingCtx } from '../../../platform/ctx.ts'
 import { callerId } from '../../../platform/ctx.ts'
 import { isProblem } from '../../../platform/errors.ts'
 import { logIdOf, newId, type PaymentId } from '../../../platform/ids.ts'
@@ -136,7 +137,10 @@ const signMsMax = 3_000
  * Returns the outcome, or what is known when the wait ends. A settlement that no transaction carries by then is withdrawn:
  * servers retry only with a hash, so a payment without one would be charged after its buyer was refused.
  */
-async function outcomeOf(ctx: Ctx, paymentId: PaymentId): Promise<Outcome> {
+async function outcomeOf(
+  ctx: ActingCtx & Pick<Ctx, 'db' | 'facilitatorWaitMs' | 'metrics' | 'settlements'>,
+  paymentId: PaymentId,
+): Promise<Outcome> {
   const outcome = await ctx.settlements.outcome(paymentId, ctx.facilitatorWaitMs)
   if (outcome.status !== 'settling' || (outcome.txHash ?? outcome.carrierHash) !== null) return outcome
   if (await withdrawSettlement(ctx, paymentId)) return ctx.settlements.outcome(paymentId, 0)
@@ -175,7 +179,10 @@ const resourcesMax = 1_000
  * resource server. The declaration is the payer's copy of a challenge, so an invalid declaration or a failure of the list never
  * fails the settlement.
  */
-async function declareResource(ctx: Ctx, body: FacilitatorBody): Promise<Record<string, string>> {
+async function declareResource(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'log' | 'requestId' | 'tenant'>,
+  body: FacilitatorBody,
+): Promise<Record<string, string>> {
   const declared = readDeclaration(body)
   if (declared === undefined) return {}
   if ('rejectedReason' in declared)
@@ -202,7 +209,10 @@ const withdrawnReason = 'settlement_withdrawn'
  * Ends a settlement permanently unless a transaction that may still be mined carries it, and returns whether it ended it. It takes
  * the relay's lock, as the relayer does before it plans, so that a buyer who received the failure is never charged afterwards.
  */
-export function withdrawSettlement(ctx: Ctx, paymentId: PaymentId): Promise<boolean> {
+export function withdrawSettlement(
+  ctx: ActingCtx & Pick<Ctx, 'db' | 'metrics'>,
+  paymentId: PaymentId,
+): Promise<boolean> {
   return ctx.db.tx(async (tx) => {
     if (!(await relays.withdraw(tx, paymentPurpose, paymentId))) return false
     await recordFailed(ctx, tx, [{ id: paymentId, status: 'voided', reason: withdrawnReason }])

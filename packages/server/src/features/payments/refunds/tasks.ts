@@ -1,4 +1,5 @@
 import { formatAmount } from '@purser/protocol'
+import type { ActingCtx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
@@ -26,7 +27,7 @@ export const followRefunds: RecurringTask<Deps> = {
 type System = Omit<Ctx, 'tenant'>
 
 /** Ends each refund in its own transaction: one that cannot be written does not block the others. */
-async function endAll(system: System, rows: readonly RefundRow[]): Promise<void> {
+async function endAll(system: ActingCtx & Pick<System, 'db' | 'log'>, rows: readonly RefundRow[]): Promise<void> {
   if (rows.length === 0) return
   const ends = await listTransferEnds(
     system.db,
@@ -44,7 +45,12 @@ async function endAll(system: System, rows: readonly RefundRow[]): Promise<void>
   }
 }
 
-async function end(ctx: Ctx, tx: Tx, row: RefundRow, outcome: TransferOutcome): Promise<void> {
+async function end(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'publish' | 'tenant'>,
+  tx: Tx,
+  row: RefundRow,
+  outcome: TransferOutcome,
+): Promise<void> {
   const payment = await lockRefundable(tx, ctx.tenant, row.paymentId)
   if (payment === undefined) throw new Error('a payment disappeared')
   const at = ctx.clock.now()

@@ -1,4 +1,5 @@
 import { requireNetwork } from '@purser/protocol'
+import type { ActingCtx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import type { RecurringTask } from '../../../platform/recurring-task.ts'
@@ -61,7 +62,11 @@ export function gaslessTransfers(deps: Deps): RelayPurpose {
 }
 
 /** Their signatures are used up, and the cost is known. The transfers end when their block is final. */
-async function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<void> {
+async function settleAll(
+  ctx: ActingCtx & Pick<System, 'db' | 'gasPrices' | 'outcomeWaiters'>,
+  tx: Tx,
+  settled: readonly SettledRelay[],
+): Promise<void> {
   await settleRelays(ctx, tx, settled)
   await endSigning(
     ctx,
@@ -71,7 +76,11 @@ async function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]):
 }
 
 /** Ends the transfers of settled relays, or keeps them open until their block is final. */
-export async function settleRelays(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<void> {
+export async function settleRelays(
+  ctx: ActingCtx & Pick<System, 'db'>,
+  tx: Tx,
+  settled: readonly SettledRelay[],
+): Promise<void> {
   for (const [name, some] of Map.groupBy(settled, ({ relay }) => relay.network)) {
     const moved = some.map(({ relay, transactionHash: hash, blockHash }) => {
       if (blockHash === undefined) throw new Error('an authorization is settled by a block')
@@ -83,7 +92,11 @@ export async function settleRelays(ctx: System, tx: Tx, settled: readonly Settle
   }
 }
 
-function failAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<void> {
+function failAll(
+  ctx: ActingCtx & Pick<System, 'db' | 'gasPrices' | 'outcomeWaiters'>,
+  tx: Tx,
+  failed: readonly FailedRelay[],
+): Promise<void> {
   const ends = failed.map(({ relay, fault }) => ({ transferId: transferOf(relay), fault: reasonOf(fault) }))
   return endGasless(ctx, tx, ends)
 }
@@ -102,7 +115,11 @@ export function reasonOf({ kind }: RelayFault): string {
 }
 
 /** Ends transfers without a transaction and releases their unused reservations; the caller has locked them. */
-async function endGasless(ctx: System, tx: Tx, ends: readonly TransferEnd[]): Promise<void> {
+async function endGasless(
+  ctx: ActingCtx & Pick<System, 'db' | 'gasPrices' | 'outcomeWaiters'>,
+  tx: Tx,
+  ends: readonly TransferEnd[],
+): Promise<void> {
   await endAll(ctx, tx, ends)
   await endSigning(
     ctx,
@@ -170,7 +187,10 @@ export const signTransfers: RecurringTask<Deps> = signPlanned<Deps, UnsignedRow>
   endUnsigned,
 })
 
-function endUnsigned(ctx: System, { transferId }: UnsignedRow): Promise<void> {
+function endUnsigned(
+  ctx: ActingCtx & Pick<System, 'db' | 'gasPrices' | 'outcomeWaiters'>,
+  { transferId }: UnsignedRow,
+): Promise<void> {
   return ctx.db.tx(async (tx) => {
     await lockTransfer(tx, transferId)
     if (await lockUnsigned(tx, transferId)) await endGasless(ctx, tx, [{ transferId, fault: 'authorization-expired' }])

@@ -162,7 +162,10 @@ export async function payChallenge(ctx: Ctx, request: ChallengePayment): Promise
  * The present state of a payment, for a repeated request whose first response was never stored: the same credential, and what the seller
  * responded as far as it is known. 409 while the first request may still wait for the seller.
  */
-export async function paymentState(ctx: Ctx, transferId: string): Promise<WalletPayment | Reply> {
+export async function paymentState(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant' | 'walletKeys' | 'witness'>,
+  transferId: string,
+): Promise<WalletPayment | Reply> {
   const { isWaiting, isFetching, ...payment } = await paymentOf(ctx, id('wtx').parse(transferId))
   if (isFetching) throw failPlatform('idempotency-in-progress')
   return isWaiting ? new Reply(202, payment) : payment
@@ -176,7 +179,10 @@ type ShownPayment = WalletPayment & {
 }
 
 /** Returns a stored payment with its credential; signs it if it has no signature yet. */
-async function paymentOf(ctx: Ctx, transferId: TransferId): Promise<ShownPayment> {
+async function paymentOf(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant' | 'walletKeys' | 'witness'>,
+  transferId: TransferId,
+): Promise<ShownPayment> {
   const row = await findOwnTransfer(ctx.db, ctx.tenant, transferId)
   const payment = await findPayment(ctx.db, ctx.tenant, transferId)
   if (row === undefined || payment === undefined) throw fail('transfer-not-found')

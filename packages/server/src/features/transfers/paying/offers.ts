@@ -47,7 +47,7 @@ const triedMax = 8
 
 /** The offers of a 402 within the caller's limits, in the order of preference, and the reasons against the others. */
 export function offersWithin(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'chains' | 'clock' | 'routingPartners' | 'settlerAddress' | 'tenant'>,
   request: ChallengePayment,
 ): { readonly allowed: readonly AllowedOffer[]; readonly refusals: readonly Refusal[] } {
   const named = networksFor(ctx, request)

@@ -3,11 +3,8 @@ import { type AuthorizationOffer, bytesToHex, formatAmount, hexToBytes, sameAddr
 import { instantOf } from '../../../platform/clock.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { Problem } from '../../../platform/errors.ts'
-import { id } from '../../../platform/ids.ts'
 import { parseUrl } from '../../../platform/parse-url.ts'
-import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
-import { type ApprovalId, applyDecisions, approvalStates, markApplied } from '../../approvals/index.ts'
 import {
   areCovered,
   authorizeReservation,
@@ -25,7 +22,7 @@ import {
   type SourceWallet,
   underPolicy,
 } from '../../wallets/index.ts'
-import { end, endAll } from '../ending.ts'
+import { endAll } from '../ending.ts'
 import { fail } from '../errors.ts'
 import { reasonOf, settleRelays, transferIdOf, transferOf } from '../gasless/relay.ts'
 import { claimOf } from '../plan.ts'
@@ -34,24 +31,20 @@ import { outgoing } from '../record.ts'
 import type { NewTransfer } from '../schema.ts'
 import { findOwnTransfer, lockTransfer, lockTransfers, setAmount, type TransferId, type TransferRow } from '../store.ts'
 import { storeOne } from '../transfer.ts'
+import { openIfGranted } from './approved.ts'
 import { failPaying, noPayableOffer } from './errors.ts'
 import { type AllowedOffer, offersWithin, planSignature, type Refusal } from './offers.ts'
 import type { ChallengePayment } from './schema.ts'
 import {
-  clearPayUntil,
   findPayment,
   findPaymentOf,
   insertPayment,
-  isAnyUnused,
   isChallengeTaken,
-  listUnused,
   lockPayment,
   type PaymentRow,
   paymentPurpose,
-  postponeEnd,
   type StoredMessage,
   setMessage,
-  setPayUntil,
   watchPayment,
 } from './store.ts'
 
@@ -122,7 +115,11 @@ async function storeNew(ctx: Ctx, request: ChallengePayment, source: SourceWalle
 }
 
 /** Runs the work under the wallet's policy. A challenge for which a payment exists is refused. */
-async function storeUnderPolicy<T>(ctx: Ctx, { message }: Planned, work: (tx: Tx) => Promise<T>): Promise<T> {
+async function storeUnderPolicy<T>(
+  ctx: Pick<Ctx, 'audit' | 'db' | 'takeRefusalRecord' | 'tenant'>,
+  { message }: Planned,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
   try {
     return await underPolicy(ctx, work)
   } catch (error) {
@@ -219,12 +216,21 @@ function methodOf({ offer: { method } }: Planned): PaymentRow['method'] {
 }
 
 /** Refuses a signature beyond those that may be unused. The caller has locked the address; parallel payments of other addresses may exceed `ofShare`. */
-async function refuseTooMany({ tenant }: Ctx, tx: Tx, { network, source }: TransferPlan): Promise<void> {
+async function refuseTooMany(
+  { tenant }: Pick<Ctx, 'tenant'>,
+  tx: Tx,
+  { network, source }: TransferPlan,
+): Promise<void> {
   if (await hasTooManyOpen(tx, { network, owner: source.address }, sharersOf(tenant.organisationId), openMax))
     throw failPaying('too-many-unused-payments', { retryAfterSeconds: 60 })
 }
 
-function watch(ctx: Ctx, tx: Tx, transferId: TransferId, { offer, message }: Planned): Promise<void> {
+function watch(
+  ctx: Pick<Ctx, 'clock' | 'tenant'>,
+  tx: Tx,
+  transferId: TransferId,
+  { offer, message }: Planned,
+): Promise<void> {
   return watchPayment(tx, ctx.tenant, {
     transferId,
     network: offer.network.name,
@@ -236,7 +242,12 @@ function watch(ctx: Ctx, tx: Tx, transferId: TransferId, { offer, message }: Pla
 }
 
 /** Ties the Idempotency-Key to the payment and records it, last in its transaction. */
-async function commitKeyAndAudit(ctx: Ctx, tx: Tx, transferId: TransferId, { offer, plan }: Planned): Promise<void> {
+async function commitKeyAndAudit(
+  ctx: Pick<Ctx, 'audit' | 'idempotency'>,
+  tx: Tx,
+  transferId: TransferId,
+  { offer, plan }: Planned,
+): Promise<void> {
   await ctx.idempotency?.commit(tx, transferId)
   const { source, network, coin, rawAmount } = plan
   const amount = formatAmount(rawAmount, coin.decimals)
@@ -276,7 +287,11 @@ function isWithin(approved: TransferRow, { offer }: AllowedOffer): boolean {
   return isSame && sameAddress(offer.payTo, approved.toAddress) && offer.rawAmount <= approved.rawAmount
 }
 
-function refuseClosed(ctx: Ctx, { status, endedAt }: TransferRow, { draft, payUntil }: PaymentRow): void {
+function refuseClosed(
+  ctx: Pick<Ctx, 'clock'>,
+  { status, endedAt }: TransferRow,
+  { draft, payUntil }: PaymentRow,
+): void {
   const isOpen = endedAt === null && draft === null && payUntil !== null && payUntil > ctx.clock.now()
   if (isOpen) return
   const isWaiting = endedAt === null && draft === null && payUntil === null
@@ -284,7 +299,12 @@ function refuseClosed(ctx: Ctx, { status, endedAt }: TransferRow, { draft, payUn
   throw failPaying('approved-payment-not-open', { paymentStatus: status, retryAfterSeconds })
 }
 
-async function sign(ctx: Ctx, tx: Tx, transferId: TransferId, planned: Planned): Promise<void> {
+async function sign(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'deposits' | 'idempotency' | 'tenant'>,
+  tx: Tx,
+  transferId: TransferId,
+  planned: Planned,
+): Promise<void> {
   const { plan, message } = planned
   const { network, source, coin, rawAmount } = plan
   const { masterWalletId } = source
@@ -305,82 +325,11 @@ async function sign(ctx: Ctx, tx: Tx, transferId: TransferId, planned: Planned):
   await commitKeyAndAudit(ctx, tx, transferId, planned)
 }
 
-/** How long a fresh 402 can be paid with an approved payment. Its funds stay reserved until then. */
-const payMs = 3_600_000
-const endedAtOnce = 50
-
-/** Permits a fresh 402 to be paid with an approved payment, and fails payments that were not approved. */
-export const applyPaymentDecisions: RecurringTask<Deps> = applyDecisions<Deps>({
-  name: 'transfers.apply-payment-approvals',
-  kinds: ['payment'],
-  begin: (ctx, approval) => open(ctx, subjectOf(approval), approval.id),
-  end: (ctx, approval, reason) =>
-    ctx.db.tx(async (tx) => {
-      const { id: transferId } = await lockTransfer(tx, subjectOf(approval))
-      if (await markApplied(tx, approval.id, ctx.clock.now())) await end(ctx, tx, transferId, reason)
-    }),
-})
-
-/**
- * Permits a fresh 402 to be paid if the approval was granted and the decision is not applied yet. A caller who learns of the
- * decision by an event or by reading the payment can therefore pay at once.
- */
-async function openIfGranted(ctx: Ctx, { id: transferId, approvalId }: TransferRow): Promise<void> {
-  if (approvalId === null) return
-  const state = (await approvalStates(ctx, [{ approvalId }])).get(approvalId)
-  if (state?.status === 'granted') await open(ctx, transferId, approvalId)
-}
-
-function open(ctx: Pick<Deps, 'db' | 'clock'>, transferId: TransferId, approvalId: ApprovalId): Promise<void> {
-  return ctx.db.tx(async (tx) => {
-    const now = ctx.clock.now()
-    const { endedAt } = await lockTransfer(tx, transferId)
-    if (!(await markApplied(tx, approvalId, now)) || endedAt !== null) return
-    await setPayUntil(tx, transferId, instantOf(now.getTime() + payMs))
-  })
-}
-
-/**
- * Ends approved payments for which no fresh 402 came in time, and releases their funds. Idempotent: each is ended under
- * its transfer's lock. One that cannot be ended is tried again ever later and counted in the queue `unused-payments`.
- */
-export const endUnusedPayments: RecurringTask<Deps> = {
-  name: 'transfers.end-unused-payments',
-  everyMs: 1_000,
-  isDue: ({ clock }) => isAnyUnused(clock.now()),
-  async run(ctx) {
-    for (const transferId of await listUnused(ctx.db, ctx.clock.now(), endedAtOnce)) await endUnused(ctx, transferId)
-  },
-}
-
-/** Ends a payment in its own transaction: one that cannot be ended does not keep the funds of others. */
-async function endUnused(ctx: Omit<Ctx, 'tenant'>, transferId: TransferId): Promise<void> {
-  try {
-    await ctx.db.tx(async (tx) => {
-      await lockTransfer(tx, transferId)
-      const { draft, payUntil } = await lockPayment(tx, transferId)
-      if (draft !== null || payUntil === null) return
-      await clearPayUntil(tx, transferId)
-      await end(ctx, tx, transferId, 'approval-unused')
-    })
-  } catch (error) {
-    ctx.log.error(
-      { err: error, transferId },
-      'an approved payment that was not used could not be ended; trying again later',
-    )
-    await postponeEnd(ctx.db, transferId, ctx.clock.now())
-  }
-}
-
-function subjectOf({ subjectId }: { readonly subjectId: string }): TransferId {
-  return id('wtx').parse(subjectId)
-}
-
 /**
  * Relay purpose of payments of a 402, which their payees send and which are only watched here: the chain decides whether the money moved, or
  * can never move.
  */
-export function watchedPayments(deps: Deps): RelayPurpose {
+export function watchedPayments(deps: Pick<Deps, 'clock' | 'db' | 'eventsCommitted' | 'random'>): RelayPurpose {
   const ctx = systemCtx(deps)
   return {
     purpose: paymentPurpose,

@@ -17,7 +17,7 @@ import { findFile, type StoredFile } from './store.ts'
  * and never displays it: it is untrusted content on the service's own address.
  */
 export async function downloadFile(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'blobs' | 'clock' | 'db' | 'shareOwner' | 'tenant'>,
   { id: vaultId, fileId }: { readonly id: VaultId; readonly fileId: Id<'fil'> },
   headers: StreamRequest['headers'],
 ): Promise<Reply> {
@@ -33,7 +33,11 @@ interface VaultFileRef {
   readonly file: StoredFile
 }
 
-async function replyWith(ctx: Ctx, place: VaultFileRef, headers: StreamRequest['headers']): Promise<Reply> {
+async function replyWith(
+  ctx: Pick<Ctx, 'blobs' | 'db' | 'shareOwner' | 'tenant'>,
+  place: VaultFileRef,
+  headers: StreamRequest['headers'],
+): Promise<Reply> {
   const { file } = place
   const { size } = file
   const etag = `"${file.sha256}"`
@@ -47,7 +51,11 @@ async function replyWith(ctx: Ctx, place: VaultFileRef, headers: StreamRequest['
   return new Reply(206, content, { ...headersOf(file, etag), ...part })
 }
 
-async function openBlob(ctx: Ctx, { vaultId, file }: VaultFileRef, range: ByteRange | undefined): Promise<OpenedBlob> {
+async function openBlob(
+  ctx: Pick<Ctx, 'blobs' | 'db' | 'shareOwner' | 'tenant'>,
+  { vaultId, file }: VaultFileRef,
+  range: ByteRange | undefined,
+): Promise<OpenedBlob> {
   const opened = await ctx.blobs.open(file.blobKey, range, shareOwnerOf(ctx))
   if (opened !== undefined && opened.size === file.size) return opened
   opened?.content.destroy()

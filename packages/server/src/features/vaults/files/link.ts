@@ -47,7 +47,10 @@ function signedText(vaultId: string, fileId: string, { expires, by }: { expires:
 }
 
 /** Returns a guest for a valid signature of the requested file; undefined if the request has no signature. */
-export async function linkGuest(deps: Deps, { params, query }: GuestRequest): Promise<Caller | undefined> {
+export async function linkGuest(
+  deps: Pick<Deps, 'clock' | 'db' | 'endedReaders' | 'environments' | 'fileLinks'>,
+  { params, query }: GuestRequest,
+): Promise<Caller | undefined> {
   const { expires, by, signature } = query
   if (expires === undefined && signature === undefined) return undefined
   const { id = '', fileId = '' } = params
@@ -70,7 +73,11 @@ export async function linkGuest(deps: Deps, { params, query }: GuestRequest): Pr
 }
 
 /** Removes a file from a vault that is not sealed and frees its storage; the sweep deletes its blob. */
-export function deleteFile(ctx: Ctx, vaultId: VaultId, fileId: Id<'fil'>): Promise<void> {
+export function deleteFile(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'random' | 'tenant' | 'vaultNews'>,
+  vaultId: VaultId,
+  fileId: Id<'fil'>,
+): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const vault = await lockWritable(tx, ctx, vaultId)
     const file = await deleteFileRow(tx, ctx.tenant, vaultId, fileId)

@@ -30,7 +30,7 @@ export interface Reservation {
  * ends with the row, when the file is bound, abandoned or swept.
  */
 export function reserve(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant' | 'upgradeUrl' | 'withSemaphores'>,
   plan: Plan,
   { blobKey, vaultId, announced }: Pick<Reservation, 'blobKey'> & { vaultId: VaultId; announced: number | undefined },
 ): Promise<Reservation> {
@@ -49,7 +49,7 @@ export function reserve(
 
 /** Yields the content, and stops with the plan's limit error if more arrives than the remaining storage. */
 export async function* withinQuota(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant' | 'upgradeUrl' | 'withSemaphores'>,
   reservation: Reservation,
   content: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
@@ -83,7 +83,11 @@ interface ReservationRequest {
   readonly wanted: number
 }
 
-function grow(ctx: Ctx, { blobKey, plan }: Reservation, request: ReservationRequest): Promise<number> {
+function grow(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant' | 'upgradeUrl' | 'withSemaphores'>,
+  { blobKey, plan }: Reservation,
+  request: ReservationRequest,
+): Promise<number> {
   return inTenantTurn(ctx, async (tx) => {
     const bytes = await reserveBytes(tx, ctx, plan, request)
     // It was swept in the meantime because it took too long.

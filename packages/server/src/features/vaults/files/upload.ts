@@ -46,7 +46,11 @@ export async function uploadFile(ctx: Ctx, vaultId: VaultId, request: StreamRequ
   }
 }
 
-async function refuseEarly(ctx: Ctx, vaultId: VaultId, request: StreamRequest): Promise<Plan> {
+async function refuseEarly(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant' | 'upgradeUrl'>,
+  vaultId: VaultId,
+  request: StreamRequest,
+): Promise<Plan> {
   const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
   if (vault === undefined) throw failVault('vault-not-found')
   if (vault.sealedAt !== null) throw failVault('vault-sealed')
@@ -126,7 +130,7 @@ function bindFile(ctx: Ctx, vaultId: VaultId, { file, blob }: Received): Promise
  * Abandons a failed upload, or leaves it to the sweep if that fails. Two statements: the second sees what a binding that the
  * first waited for has committed, so that a file whose transaction only seemed to fail keeps its blob.
  */
-async function giveUp(ctx: Ctx, blobKey: BlobKey): Promise<void> {
+async function giveUp(ctx: Pick<Ctx, 'blobs' | 'clock' | 'db' | 'log' | 'tenant'>, blobKey: BlobKey): Promise<void> {
   try {
     const isQueued = await ctx.db.tx(async (tx) => {
       await takeUpload(tx, ctx.tenant, blobKey)
@@ -151,7 +155,10 @@ function contentOf({ name, mimeType }: Pick<FormFile, 'name' | 'mimeType'>, sha2
 }
 
 /** Reads a repeat to its end and stores nothing of it. */
-export async function readRepeat(ctx: Ctx, request: StreamRequest): Promise<Uint8Array> {
+export async function readRepeat(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant' | 'upgradeUrl'>,
+  request: StreamRequest,
+): Promise<Uint8Array> {
   const plan = await planOf(ctx.db, ctx.tenant.organisationId)
   try {
     return await readForm(request, async ({ name, mimeType, content }) => {

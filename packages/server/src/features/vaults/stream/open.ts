@@ -47,7 +47,7 @@ function sinceOf({
   return query.from === undefined ? 'unstated' : { instant: query.from }
 }
 
-async function rightOf(ctx: Ctx): Promise<Right> {
+async function rightOf(ctx: Pick<Ctx, 'actor' | 'clock' | 'db' | 'person' | 'tenant'>): Promise<Right> {
   const reader = requireReader(ctx)
   const expiresAt = await accessEndsAt(ctx)
   if (expiresAt !== null) return { kind: 'guest', reader, expiresAt }

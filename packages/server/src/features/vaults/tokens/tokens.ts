@@ -77,7 +77,11 @@ export async function pageOfTokens(
 }
 
 /** Revokes a vault's token, or all of them. Their streams and file links end too. Revoking again changes nothing. */
-export function revokeTokens(ctx: Ctx, vaultId: VaultId, tokenId?: Id<'vat'>): Promise<void> {
+export function revokeTokens(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'tenant'>,
+  vaultId: VaultId,
+  tokenId?: Id<'vat'>,
+): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const vault = await lockPresent(tx, ctx, vaultId)
     const revoked = await markTokensRevoked(tx, ctx.tenant, { vaultId: vault.id, tokenId, now: ctx.clock.now() })

@@ -23,12 +23,16 @@ interface ManagedHolder extends Holder {
   readonly id: MasterWalletId | ChildAddressId
 }
 
-export async function balancesOfMaster(ctx: Ctx, walletId: MasterWalletId, query: BalanceQuery): Promise<Balance[]> {
+export async function balancesOfMaster(
+  ctx: Pick<Ctx, 'db' | 'readFunds' | 'readHolding' | 'tenant'>,
+  walletId: MasterWalletId,
+  query: BalanceQuery,
+): Promise<Balance[]> {
   return balancesOfManaged(ctx, await requireMasterWallet(ctx, walletId), query)
 }
 
 export async function balancesOfChild(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'db' | 'readFunds' | 'readHolding' | 'tenant'>,
   params: z.output<typeof ChildAddressParams>,
   query: BalanceQuery,
 ): Promise<Balance[]> {

@@ -47,7 +47,10 @@ export interface AccountWork<T> {
  * account, so none is skipped and none is assigned twice; not by a restored database either, since the response is sent when the witness
  * covers the wallet.
  */
-export async function onNextAccount<T>(ctx: Ctx, work: AccountWork<T>): Promise<T> {
+export async function onNextAccount<T>(
+  ctx: Pick<Ctx, 'db' | 'tenant' | 'walletKeys' | 'witness'>,
+  work: AccountWork<T>,
+): Promise<T> {
   const until = performance.now() + deriveMsMax
   while (performance.now() < until) {
     const account = await findNextAccount(ctx.db, ctx.tenant)
@@ -91,7 +94,11 @@ async function insertDerived(ctx: Ctx, tx: Tx, request: NewMasterWallet, derived
 }
 
 /** Creates a wallet with the first key of the account. */
-export function walletOn(ctx: Ctx, request: NewMasterWallet, { account, node }: Derived): MasterWalletRow {
+export function walletOn(
+  ctx: Pick<Ctx, 'clock' | 'deriveAddress' | 'random' | 'tenant'>,
+  request: NewMasterWallet,
+  { account, node }: Derived,
+): MasterWalletRow {
   const address = ctx.deriveAddress(node, 0)
   // One seed in 2^127 has such an account; BIP-44 defines no alternative address.
   if (address === undefined) throw new Error('the account has no first key')

@@ -61,7 +61,10 @@ function isOf({ tenant }: Pick<Ctx, 'tenant'>): (network: Network) => boolean {
 }
 
 /** Refuses a wallet with a balance on its network or another that the deployment has a node for, except frozen money. Returns whether frozen money stays. */
-async function refuseFunded(ctx: Ctx, wallet: MasterWalletRow): Promise<boolean> {
+async function refuseFunded(
+  ctx: Pick<Ctx, 'chains' | 'db' | 'deposits' | 'tenant'>,
+  wallet: MasterWalletRow,
+): Promise<boolean> {
   const own = requireNetwork(wallet.network)
   const others = ctx.chains.configured.filter(isOf(ctx)).filter(({ name }) => name !== own.name)
   const found = await Promise.all([own, ...others].map((network) => refuseFundedOn(ctx, wallet, network)))
@@ -73,7 +76,11 @@ async function refuseFunded(ctx: Ctx, wallet: MasterWalletRow): Promise<boolean>
  * there up to that block. Returns whether frozen money stays. Money that arrives after the read is a deposit of a retired wallet. Throws `chain-unavailable` while
  * deposits of that block are not booked.
  */
-async function refuseFundedOn(ctx: Ctx, wallet: MasterWalletRow, network: Network): Promise<boolean> {
+async function refuseFundedOn(
+  ctx: Pick<Ctx, 'chains' | 'db' | 'deposits' | 'tenant'>,
+  wallet: MasterWalletRow,
+  network: Network,
+): Promise<boolean> {
   const chain = ctx.chains.on(network)
   const [dust, { number: block }] = await Promise.all([dustOf(network, chain), chain.blocks.head()])
   let hasFrozen = await refuseHoldings(ctx, chain, { dust, block }, [wallet])

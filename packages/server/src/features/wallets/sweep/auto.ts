@@ -71,7 +71,10 @@ async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
   return (candidates.scannedTo ?? 0) > 0 ? 0 : wanted.everyMinutes * 60_000
 }
 
-async function countAffordable(ctx: Ctx, network: Network): Promise<number> {
+async function countAffordable(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'gasPrices' | 'settleNanoUsdPerDayMax' | 'tenant'>,
+  network: Network,
+): Promise<number> {
   const each = ctx.gasPrices.costOf(network, gasOfEach(network))
   return affordableChildren({ each, day: ctx.settleNanoUsdPerDayMax, left: await gasLeft(ctx, network) })
 }

@@ -173,7 +173,7 @@ function transferTerms(
 
 /** Reserves gas of the daily budget that the organisation's settlements share; over budget nothing is swept. */
 async function reserveGas(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'clock' | 'gasPrices' | 'settleNanoUsdPerDayMax' | 'tenant'>,
   tx: Tx,
   gas: { readonly network: Network; readonly nanoUsd: bigint; readonly wanted: number },
 ): Promise<void> {

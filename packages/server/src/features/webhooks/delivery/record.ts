@@ -79,7 +79,11 @@ async function reasonsOf(
   return outcomes.map(({ isGone, endpoint }) => (isGone ? 'gone' : failing.has(endpoint.id) ? 'failing' : undefined))
 }
 
-function disable(deps: Deps, endpoint: EndpointRow, reason: Reason): Promise<void> {
+function disable(
+  deps: Pick<Deps, 'clock' | 'db' | 'eventsCommitted' | 'random'>,
+  endpoint: EndpointRow,
+  reason: Reason,
+): Promise<void> {
   const { id: webhookId, organisationId, environment } = endpoint
   const ctx = forTenant(systemCtx(deps), { organisationId, environment })
   return deps.db.tx(async (tx) => {

@@ -16,7 +16,11 @@ export async function listenerSecret(ctx: Ctx): Promise<ListenerSecret> {
 }
 
 /** Creates the secret. Of two parallel creations the first is stored, and both return it. */
-async function make(tx: Tx, ctx: Ctx, apiKeyId: ApiKeyId | AccountId): Promise<Uint8Array> {
+async function make(
+  tx: Tx,
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'random' | 'sealer' | 'tenant'>,
+  apiKeyId: ApiKeyId | AccountId,
+): Promise<Uint8Array> {
   const secret = composeWebhookSecret(ctx.random.bytes(secretBytes))
   const sealed = ctx.sealer.seal(Buffer.from(secret), placeOf(ctx, apiKeyId))
   const isFirst = await insertSecretOnce(tx, ctx.tenant, { apiKeyId, sealed, createdAt: ctx.clock.now() })

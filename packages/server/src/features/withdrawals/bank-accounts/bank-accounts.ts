@@ -63,7 +63,10 @@ export async function pageOfBankAccounts(
  * Deletes the account. Its details are erased, here immediately and at the partner by `removePayoutAccounts`; its row stays, since
  * withdrawals refer to it.
  */
-export function deleteBankAccount(ctx: Ctx, accountId: BankAccountId): Promise<void> {
+export function deleteBankAccount(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'tenant'>,
+  accountId: BankAccountId,
+): Promise<void> {
   return ctx.db.tx(async (tx) => {
     if (!(await lockBankAccount(tx, ctx.tenant, accountId))) throw fail('bank-account-not-found')
     await markDeleted(tx, ctx.tenant, accountId, ctx.clock.now())

@@ -34,7 +34,11 @@ type Known =
  * no account remains at the partner without a record here. A repeated request returns the same account, since the account's own id names
  * the request.
  */
-export async function payoutAccountOf(ctx: Ctx, partner: OffRamp, account: BankAccountRow): Promise<Known> {
+export async function payoutAccountOf(
+  ctx: Pick<Ctx, 'db' | 'log' | 'sealer' | 'tenant'>,
+  partner: OffRamp,
+  account: BankAccountRow,
+): Promise<Known> {
   const customerId = partner.hasCustomers ? await findPayoutCustomer(ctx.db, ctx.tenant, partner.name) : ''
   if (customerId === undefined) throw fail('payouts-not-enabled')
   const key: PayoutAccountKey = { bankAccountId: account.id, partner: partner.name, customerId }

@@ -10,7 +10,7 @@ import { deleteHintsBefore, upsertHint } from './store.ts'
  * Receives the messages of off-ramp partners, at `/partners/<name>/webhooks`. A message is only a hint to read a payout: no state is taken
  * from it, so a repeated, delayed or reordered message changes nothing. The address of a partner without messages does not exist.
  */
-export function partnerPages(deps: Deps): readonly PublicPage[] {
+export function partnerPages(deps: Pick<Deps, 'clock' | 'db' | 'log' | 'offRamps'>): readonly PublicPage[] {
   return Object.values(deps.offRamps).flatMap((partner) => {
     const { name, messages } = partner ?? {}
     if (name === undefined || messages === undefined) return []

@@ -26,7 +26,12 @@ export interface Failure {
 }
 
 /** Fails a withdrawal and publishes its event, once; the caller has locked its row. One that failed before stays as it is. */
-export async function end(ctx: Ctx, tx: Tx, row: WithdrawalRow, { reason, refund, isUnspent }: Failure): Promise<void> {
+export async function end(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'publish' | 'tenant'>,
+  tx: Tx,
+  row: WithdrawalRow,
+  { reason, refund, isUnspent }: Failure,
+): Promise<void> {
   if (row.status === 'failed') return
   const at = ctx.clock.now()
   const payload = { withdrawalId: row.id, reason, failedAt: at.toISOString() }
@@ -40,7 +45,11 @@ export async function end(ctx: Ctx, tx: Tx, row: WithdrawalRow, { reason, refund
 }
 
 /** Completes a withdrawal and publishes its event, once; the caller has locked its row. */
-export async function complete(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<void> {
+export async function complete(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'publish' | 'tenant'>,
+  tx: Tx,
+  row: WithdrawalRow,
+): Promise<void> {
   if (row.completedEventId !== null) return
   const at = ctx.clock.now()
   const { walletId, token, reference } = row
@@ -89,7 +98,11 @@ export const applyWithdrawalDecisions: RecurringTask<Deps> = applyDecisions<Deps
   end: apply,
 })
 
-function apply(ctx: Ctx, approval: ApprovalRow, reason: string | undefined): Promise<void> {
+function apply(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'publish' | 'tenant'>,
+  approval: ApprovalRow,
+  reason: string | undefined,
+): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const row = await lockWithdrawal(tx, ctx.tenant, id('wdr').parse(approval.subjectId))
     const now = ctx.clock.now()

@@ -35,7 +35,11 @@ export async function follow(ctx: Ctx, withdrawalId: WithdrawalId): Promise<void
  * Fails a withdrawal whose tokens never reached the partner, which then owes nothing. If the partner has reported completion, that status
  * stays.
  */
-function endUndelivered(ctx: Ctx, { id: withdrawalId }: WithdrawalRow, reason: string): Promise<void> {
+function endUndelivered(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'publish' | 'tenant'>,
+  { id: withdrawalId }: WithdrawalRow,
+  reason: string,
+): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)
     const unspent = reason === 'not-received' ? {} : { isUnspent: true as const }
@@ -54,7 +58,11 @@ async function followPayout(ctx: Ctx, row: WithdrawalRow, payoutId: string): Pro
 }
 
 /** Stores the partner's status in the row, in one transaction with its event. */
-function applyStatus(ctx: Ctx, withdrawalId: WithdrawalId, payout: Payout): Promise<void> {
+function applyStatus(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'publish' | 'tenant'>,
+  withdrawalId: WithdrawalId,
+  payout: Payout,
+): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)
     const progress = progressOf(row.status, payout.state)

@@ -9,6 +9,7 @@ import {
 } from '@purser/protocol'
 import type { Log, LookUp, Receipt, ShownReceipt, TempoRefusal } from '../../../../chain/port.ts'
 import { instantOf } from '../../../../platform/clock.ts'
+import type { ActingCtx } from '../../../../platform/ctx.ts'
 import type { RecurringTaskByNetwork } from '../../../../platform/recurring-task.ts'
 import { changeGasLast, costOfReceipt } from '../../../plans/index.ts'
 import type { Ctx, Deps } from '../../ports.ts'
@@ -147,7 +148,10 @@ export function failuresSince(clock: Ctx['clock']): Date {
 }
 
 /** Records the outcome, with the fee that the operator paid as the sponsor. */
-async function conclude(ctx: System, { row, receipt, outcome }: Seen): Promise<void> {
+async function conclude(
+  ctx: ActingCtx & Pick<System, 'db' | 'gasPrices' | 'metrics'>,
+  { row, receipt, outcome }: Seen,
+): Promise<void> {
   if (outcome.kind !== 'settled' && outcome.kind !== 'failed') return
   const weiUsed = row.settlement.sponsoredGas === '0' || receipt === undefined ? 0n : costOfReceipt(receipt)
   const gasNanoUsd = ctx.gasPrices.worthOf(requireNetwork(row.network), weiUsed)

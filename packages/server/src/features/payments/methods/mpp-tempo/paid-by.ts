@@ -23,7 +23,11 @@ const pollGrowth = 2
 const furtherMax = 50
 
 /** Returns the final transaction of a hash and its transfers that pay for the challenge and have bought nothing yet, at least one. */
-export async function paidBy(ctx: Ctx, purchase: TempoPurchase, hash: Hex) {
+export async function paidBy(
+  ctx: Pick<Ctx, 'chains' | 'db' | 'log' | 'settleWaitMs'>,
+  purchase: TempoPurchase,
+  hash: Hex,
+) {
   const receipt = await finalReceipt(ctx, purchase, hash)
   if (receipt === undefined)
     throw refusedMpp('verification-failed', 'no such transaction is on chain yet; show the hash again in a moment')

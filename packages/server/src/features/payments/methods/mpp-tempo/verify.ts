@@ -154,7 +154,7 @@ async function completed(
 }
 
 function pulledPayment(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'actor' | 'clock' | 'random' | 'signatures'>,
   purchase: TempoPurchase,
   transaction: TempoTransaction,
   final: SignedTransaction,
@@ -222,7 +222,7 @@ async function creditedAgain(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Prom
 }
 
 function pushedPayment(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'actor' | 'clock' | 'random' | 'signatures'>,
   purchase: TempoPurchase,
   { transactionHash: hash }: Receipt,
   { from, amount, position }: BoundTransfer,
@@ -300,7 +300,7 @@ async function waitForChain(ctx: Ctx, network: Network, paymentId: PaymentId): P
 
 /** Returns the fields that the rows of pulled and pushed payments share. */
 function tempoFields(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'actor' | 'clock' | 'random' | 'signatures'>,
   { request, wallet, token, challenge, rawAmount }: TempoPurchase,
   { hash, payer }: { readonly hash: Hex; readonly payer: Address },
 ) {

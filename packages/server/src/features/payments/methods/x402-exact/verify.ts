@@ -153,7 +153,11 @@ function whyNotByChain(facts: AuthorizationFacts, verdict: GoodVerdict): Paramet
  * Compares the domain that signatures are checked against with the token's own domain, once per token and process. If the
  * registry has a wrong domain, it would refuse good payments, or accept payments that can never be settled.
  */
-export async function refuseDomainMismatch(ctx: Ctx, network: Network, token: TokenInfo): Promise<void> {
+export async function refuseDomainMismatch(
+  ctx: Pick<Ctx, 'chainMemory' | 'chains' | 'log' | 'signatures'>,
+  network: Network,
+  token: TokenInfo,
+): Promise<void> {
   const known = ctx.chainMemory.checkedDomains
   const key = `${network.caip2}/${token.address}`
   if (known.has(key)) return
