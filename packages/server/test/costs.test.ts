@@ -4,8 +4,8 @@ import { aWorld, codeOf, type Org, unreachableMain, type World } from './world.t
 
 // What operations take from the rate limits of their caller, about one for each millisecond of CPU.
 
-const costOf = (id: string, body: unknown): number | undefined =>
-  operations.find((one) => one.id === id)?.cost?.(body as never)
+const costOf = (id: string, body: unknown, query?: unknown): number | undefined =>
+  operations.find((one) => one.id === id)?.cost?.(body as never, query as never)
 
 const direct = { fromToken: 'USDC', toToken: 'USDC', toChain: 'base' }
 
@@ -14,6 +14,7 @@ test.each<readonly [id: string, body: unknown, cost: number]>([
   ['payments.challenge', { count: 100 }, 13],
   ['wallets.children.create', {}, 1],
   ['wallets.children.create', { count: 1_000 }, 125],
+  ['wallets.children.create', { count: 1_000, metadata: { a: 'x'.repeat(16_000) } }, 369],
   ['wallets.pay', { challenge: {} }, 3],
   ['wallets.pay', { url: 'https://api.example.com' }, 10],
   ['wallets.deposits.rescan', {}, 20],
@@ -30,6 +31,17 @@ test.each<readonly [id: string, body: unknown, cost: number]>([
   ['webhooks.replay', { since: new Date(0), dryRun: true }, 10],
 ])('%s with %j costs %i requests', (id, body, cost) => {
   expect(costOf(id, body)).toBe(cost)
+})
+
+test.each<readonly [id: string, query: unknown, cost: number | undefined]>([
+  ['payments.statistics', { interval: 'day' }, 5],
+  ['payments.statistics', { interval: 'minute' }, 20],
+  ['registry.routes.list', {}, undefined],
+  ['registry.routes.list', { host: 'api.example.com' }, undefined],
+  ['registry.routes.list', { q: 'GET' }, 10],
+  ['registry.routes.list', { maxAmount: '0.01' }, 10],
+])('%s with the query %j costs %s requests', (id, query, cost) => {
+  expect(costOf(id, undefined, query)).toBe(cost)
 })
 
 let world: World

@@ -163,8 +163,8 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   readonly guests?: (deps: D, request: GuestRequest) => Promise<Caller | undefined>
   /** The credentials that `guests` takes, for the API document. */
   readonly guestCredentials?: readonly GuestCredential[]
-  /** The cost of the call in the caller's rate limits, about one per millisecond of CPU. Default: 1. */
-  readonly cost?: (body: Parsed<I>) => number
+  /** The cost of the call in the caller's rate limits, about one per millisecond of CPU. Default, also if undefined: that of a page of a list, otherwise 1. */
+  readonly cost?: (body: Parsed<I>, query: Parsed<Q>) => number | undefined
   /**
    * The call is read-only although it is not a `GET`. Like a `GET`, it is refused while too many responses of the organisation are unread.
    */
@@ -188,7 +188,7 @@ export type GuestCredential = 'vaultToken' | 'streamTicket' | 'signedLink'
 /** One public API operation as data, with its types erased; the schemas keep them. */
 export interface Operation<D extends Deps = never>
   extends Omit<OperationSpec<D, z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'run' | 'cost' | 'leavesNothing'> {
-  readonly cost?: (body: never) => number
+  readonly cost?: (body: never, query: never) => number | undefined
   readonly leavesNothing?: (body: never) => boolean
   readonly run: (ctx: D & Call, request: OperationRequest<never, never, never>) => unknown
 }

@@ -1,7 +1,11 @@
+import { randomBytes } from 'node:crypto'
+import { newTypeId } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { listInvitationsTo } from '../../src/features/organisations/index.ts'
 import { hashOfToken, makeSignInLink } from '../../src/features/people/links.ts'
 import { sql } from '../../src/platform/db/db.ts'
+import type { AccountId, OrganisationId } from '../../src/platform/ids.ts'
 import { aBrowser, aLink, browserOf, invite, ownerOf, press, sessionCookie } from '../people.ts'
 import { aWorld, codeOf, countByStatus, type Org, type World } from '../world.ts'
 
@@ -176,3 +180,37 @@ test('a link is not made for another address than it says', async () => {
   const url = await makeSignInLink(deps, deps.db, { email: 'stranger@example.com', baseUrl: world.base })
   expect(sessionCookie(world, await press(world, url))).toBeUndefined()
 })
+
+test('accounts that invite somebody from many organisations hide no older invitation of another', async () => {
+  const { db } = world.database
+  const { accountId } = await db.one(
+    z.object({ accountId: z.string() }),
+    sql`select account_id from members where organisation_id = ${(await world.organisation()).id}`,
+  )
+  const invited = newTypeId('acc', Date.now(), randomBytes(10))
+  const invite = (ids: readonly string[], account: string) =>
+    db.run(sql`
+      with made as (
+        insert into organisations (id, name, type, plan, created_at, quota_account_id)
+        select id, 'Acme', 'team', 'hobby', now(), ${account} from unnest(${ids}::text[]) as given (id) returning id
+      )
+      insert into members (organisation_id, account_id, role, is_live, created_at)
+      select id, ${invited}, 'viewer', true, now() from made`)
+  const ids = (count: number) => Array.from({ length: count }, () => newTypeId('org', Date.now(), randomBytes(10)))
+  const [own = ''] = ids(1)
+  await invite([own], await accountOf(email))
+  await invite(ids(600), accountId)
+  const listed = await listInvitationsTo(db, invited as AccountId)
+  expect([
+    listed.length,
+    listed
+      .slice(0, 2)
+      .map(({ id }) => id)
+      .includes(own as OrganisationId),
+  ]).toEqual([500, true])
+})
+
+async function accountOf(address: string): Promise<string> {
+  const Account = z.object({ id: z.string() })
+  return (await world.database.db.one(Account, sql`select id from accounts where email = ${address}`)).id
+}

@@ -225,7 +225,10 @@ export function listOrganisationsOf(db: Queryable, accountId: AccountId): Promis
 
 const Invited = Belonging.extend({ invitedAt: z.date() })
 
-/** The organisations that invited an account which has not accepted, the latest first. */
+/**
+ * The organisations that invited an account which has not accepted: the latest of each account that made them first, so that one with many organisations
+ * hides no other's invitation.
+ */
 export function listInvitationsTo(db: Queryable, accountId: AccountId): Promise<z.output<typeof Invited>[]> {
   return db.many(
     Invited,
@@ -233,6 +236,8 @@ export function listInvitationsTo(db: Queryable, accountId: AccountId): Promise<
     select organisations.id, organisations.name, organisations.type, organisations.suspended_at, organisations.suspension_reason, members.role,
       members.created_at as invited_at
     from members join organisations on organisations.id = members.organisation_id
-    where members.account_id = ${accountId} and members.accepted_at is null order by members.sequence desc limit 500`,
+    where members.account_id = ${accountId} and members.accepted_at is null
+    order by row_number() over (
+      partition by coalesce(organisations.quota_account_id, organisations.id) order by members.sequence desc), members.sequence desc limit 500`,
   )
 }

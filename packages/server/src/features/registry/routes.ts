@@ -201,6 +201,9 @@ const failBody = defineErrors({
   },
 })
 
+/** The cost of a list that reads all routes of a tenant. */
+const searchCost = 10
+
 export const registryOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'registry.snapshots.create',
@@ -228,6 +231,8 @@ export const registryOperations: readonly Operation<Deps>[] = [
     query: schema.RouteQuery,
     output: schema.RegistryRoute,
     list: true,
+    // No index has what these name: routes are read until a page is full.
+    cost: (_, { q, protocol, maxAmount }) => ((q ?? protocol ?? maxAmount) === undefined ? undefined : searchCost),
     run: (ctx, { query }) => pageOfRoutes(ctx, query),
   }),
   operation({

@@ -44,8 +44,11 @@ export function soldPages(deps: Pick<Deps, 'db' | 'paymentsOfLogs'>): readonly P
     const document = discoveryDocument(head, soldRoutes(head, routes, paid))
     return { status: 200, headers, body: JSON.stringify(document) }
   }
-  return [{ path: '/registry/:environment/:organisationId/:host/openapi.json', crossOrigin: true, respond }]
+  return [{ path: '/registry/:environment/:organisationId/:host/openapi.json', crossOrigin: true, cost, respond }]
 }
+
+/** It reads up to 1.6 MB of parameters, most of whose bytes are examples that the document leaves out. */
+const cost = 8
 
 const about =
   'Paid routes as the seller reported them. Nobody checked that the publisher runs this host: the 402 of a route says whom to pay, and how much.'

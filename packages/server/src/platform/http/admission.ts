@@ -22,24 +22,30 @@ interface Caller {
   readonly shareOwner: string
 }
 
+/** Counts requests without a credential against a limit of their address. */
+interface AdmitAddress {
+  /** Counts a request without a valid credential. */
+  address(ip: string, reply: Headed, cost?: number): void
+  /** Charges the additional cost of a request without a credential after its response. It delays the next requests of the address. */
+  oweAddress(ip: string, cost: number): void
+}
+
 /** Counts requests against the limits of their callers. Each function throws 429 beyond a limit. */
-export interface Admit {
+export interface Admit extends AdmitAddress {
+  /** Of files that a page of the dashboard or of the reference requests together. */
+  readonly staticFiles: AdmitAddress
   /** Counts a request of an identified caller. */
   caller(caller: Caller, reply: Headed): void
   /** Counts what a request costs beyond the one that admitted it. */
   cost(caller: Caller, cost: number, reply: Headed): void
   /** Charges the additional cost of a request after its response. It delays the caller's next requests. */
   owe(caller: Caller, cost: number): void
-  /** As `owe`, for a request without a credential. */
-  oweAddress(ip: string, cost: number): void
   /** As `cost`, for a guest and all guests of the same owner. */
   guestCost(guest: Caller, cost: number, reply: Headed): void
   /** As `owe`, for a guest and for the expensive requests of all guests of the same owner: other callers of its address do not wait. */
   oweGuest(guest: Caller, cost: number): void
   /** Counts a request of a guest against its address. Refuses it while the guest has a debt. */
   guest(guest: { readonly id: string; readonly ip: string }, reply: Headed): void
-  /** Counts a request without a valid credential. */
-  address(ip: string, reply: Headed, cost?: number): void
   /**
    * Counts a look-up of a credential that this process does not know as valid: beyond the address's limit, guessed credentials do not reach
    * the database. Of a person's known session it takes the person's token, so that sessions beyond their limit do not reach it either.
@@ -48,6 +54,9 @@ export interface Admit {
   /** Records whether the credential was valid, with the person of a session, and returns the token that its look-up took. */
   found(looked: LookUp, found: FoundCredential): void
 }
+
+/** Files of an address: the dashboard about 40 times at once, and then 12 MB a second. */
+const staticFilesLimit: RateLimit = { perSecond: 200, burst: 3_000 }
 
 /** Most credentials that a process remembers as valid. */
 const knownMax = 100_000
@@ -81,8 +90,6 @@ export function chargesOf(
 export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
   const { keyLimit, addressLimit, organisationLimit } = limits
   const byKey = createLimiter(keyLimit, clock)
-  // Several people may share an address, so that it owes little.
-  const byAddress = createLimiter(addressLimit, clock, 'its-burst')
   const byGuest = createLimiter(addressLimit, clock)
   const guestsLimit = organisationLimit ?? keyLimit
   // The guests of one vault keep those of others waiting for seconds, not minutes; each guest itself owes the rest.
@@ -104,14 +111,24 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
     byKey.owe(id, -cost)
     check(organisationLimit, shared, reply)
   }
+  const ofAddresses = (limit: RateLimit): AdmitAddress => {
+    // Several people may share an address, so that it owes little.
+    const byBlock = createLimiter(limit, clock, 'its-burst')
+    return {
+      address: (ip, reply, cost) => check(limit, byBlock(addressBlock(ip), cost), reply),
+      oweAddress: (ip, cost) => byBlock.owe(addressBlock(ip), cost),
+    }
+  }
+  const strangers = ofAddresses(addressLimit)
   return {
+    ...strangers,
+    staticFiles: ofAddresses(staticFilesLimit),
     caller: (caller, reply) => count(caller, 1, reply),
     cost: count,
     owe({ id, shareOwner }, cost) {
       byKey.owe(id, cost)
       byOrganisation?.owe(shareOwner, cost)
     },
-    oweAddress: (ip, cost) => byAddress.owe(addressBlock(ip), cost),
     guestCost({ id, shareOwner }, cost, reply) {
       check(addressLimit, byGuest(id, cost), reply)
       const shared = byGuestsOf(shareOwner, cost)
@@ -124,11 +141,10 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
       byGuestsOf.owe(shareOwner, cost)
     },
     guest({ id, ip }, reply) {
-      check(addressLimit, byAddress(addressBlock(ip)), reply)
+      strangers.address(ip, reply)
       const own = byGuest(id, 0)
       if (!own.admitted) check(addressLimit, own, reply)
     },
-    address: (ip, reply, cost) => check(addressLimit, byAddress(addressBlock(ip), cost), reply),
     lookup(ip, credential, reply) {
       const name = hash('sha256', credential, 'base64url')
       const takenFrom = known.get(name)

@@ -127,7 +127,7 @@ async function mayStore(
 
 async function response(ctx: Ctx, operation: Operation<Deps>, request: RawRequest): Promise<RawResponse> {
   const input = readInput(operation, request)
-  const cost = operation.cost?.(input.body as never) ?? pageCost(operation, input.query)
+  const cost = operation.cost?.(input.body as never, input.query as never) ?? pageCost(operation, input.query)
   if (cost > 1) request.charge?.(cost - 1)
   const result = await operation.run(ctx, input as never)
   return successResponse(operation, request, result)

@@ -152,3 +152,16 @@ test('a page with many files is not cut short by the limit of requests of one ad
   const answers = await Promise.all(Array.from({ length: 50 }, () => get('/dashboard/assets/index-1a2b.js')))
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
 })
+
+test('files of the dashboard cost by their bytes: an address reads some 200 MB at once, whatever the limit of its requests', async () => {
+  build('<!doctype html>', 6_000)
+  writeFileSync(path.join(directory, 'assets', 'large-1a2b.js'), Buffer.alloc(16 * 1_048_576, 'x'))
+  build('<!doctype html>', 7_000)
+  const statuses: number[] = []
+  for (let count = 0; count < 16; count += 1) {
+    const response = await fetch(`http://127.0.0.1:${port}/dashboard/assets/large-1a2b.js`)
+    await response.body?.cancel()
+    statuses.push(response.status)
+  }
+  expect(statuses.indexOf(429)).toBeGreaterThan(10)
+})

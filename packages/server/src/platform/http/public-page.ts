@@ -15,7 +15,7 @@ export interface PublicPage {
   readonly cost?: number
   /** Whether pages of any origin may read it. */
   readonly crossOrigin?: true
-  /** A file in memory. Not rate limited, since one page of the dashboard requests many of them at once. */
+  /** A file in memory. It has a limit of its own, since one page of the dashboard requests many of them at once. */
   readonly isStatic?: true
 }
 

@@ -46,6 +46,8 @@ export interface ResponseLimits {
   readonly ofOperations: LimitResponse
   /** For pages that need no credential. Their memory is their own, so that no number of addresses takes that of callers with a credential. */
   readonly ofPages: LimitResponse
+  /** For files in memory that all responses share: they cost by their bytes, and take no memory of their own. */
+  readonly ofStaticFiles: LimitResponse
 }
 
 /** Returns the limits of responses: pages have a quarter of the memory. */
@@ -53,7 +55,14 @@ export function createResponseLimits(bytesMax: number): ResponseLimits {
   const pagesMax = Math.floor(bytesMax / 4)
   const ofPages = createLimit(createMemoryBudget(pagesMax), pagesMax)
   const ofOperations = createLimit(createMemoryBudget(bytesMax - pagesMax), bytesMax - pagesMax)
-  return { ofOperations, ofPages: (page) => ofPages({ ...page, shareOwner: addressBlock(page.shareOwner) }) }
+  return {
+    ofOperations,
+    ofPages: (page) => ofPages({ ...page, shareOwner: addressBlock(page.shareOwner) }),
+    ofStaticFiles({ response, owe }) {
+      owe(Math.floor(bytesOf(response) / bytesPerToken))
+      return response
+    },
+  }
 }
 
 /**

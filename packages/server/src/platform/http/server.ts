@@ -130,8 +130,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   return {
     async listen(port, host) {
       await app.listen({ port, host, backlog: waitingConnectionsMax })
-      const address = app.server.address()
-      return { port: typeof address === 'object' && address !== null ? address.port : port }
+      return { port: Object(app.server.address()).port ?? port }
     },
     async close() {
       closing = true
@@ -204,10 +203,12 @@ function addPreflight(app: FastifyInstance, url: string, methods: readonly strin
 }
 
 function addPage(app: FastifyInstance, page: PublicPage, { options, admit, bodies, responses }: RouteContext): void {
-  const isLimited = page.isStatic !== true && page.path !== '/healthz' && page.path !== '/readyz'
+  const isLimited = page.path !== '/healthz' && page.path !== '/readyz'
+  const isStatic = page.isStatic === true
+  const [limit, sized] = isStatic ? [admit.staticFiles, responses.ofStaticFiles] : [admit, responses.ofPages]
   const { bodyBytesMax: bytesMax = 0, method = 'GET' } = page
   const onRequest = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (isLimited) admit.address(request.ip, reply, page.cost)
+    if (isLimited) limit.address(request.ip, reply, page.cost)
     reserveBody(bodies.ofPages, { request, reply, bytesMax, owner: request.ip })
   }
   app.route({
@@ -220,8 +221,8 @@ function addPage(app: FastifyInstance, page: PublicPage, { options, admit, bodie
       const response = await page.respond(params as Record<string, string>, { ...rawRequest(request), address: ip })
       if (!isLimited) return send(request, reply, response)
       const ctx = { ...options.deps, requestId: request.id as RequestId }
-      const owe = (cost: number): void => admit.oweAddress(ip, cost)
-      return send(request, reply, responses.ofPages({ ctx, shareOwner: ip, method, owe, response, sending: reply.raw }))
+      const owe = (cost: number): void => limit.oweAddress(ip, cost)
+      return send(request, reply, sized({ ctx, shareOwner: ip, method, owe, response, sending: reply.raw }))
     },
   })
 }
@@ -385,10 +386,9 @@ function refuse(
   reply: FastifyReply,
   error: unknown,
 ): FastifyReply {
-  const code = (error as { code?: unknown } | null)?.code
+  const { code, statusCode }: { readonly code?: unknown; readonly statusCode?: unknown } = Object(error)
   const known = typeof code === 'string' ? libraryFaults[code] : undefined
-  const clientFault =
-    (error as { statusCode?: unknown } | null)?.statusCode === 400 ? failPlatform('bad-request', {}, error) : undefined
+  const clientFault = statusCode === 400 ? failPlatform('bad-request', {}, error) : undefined
   const problem = asProblem(known ?? clientFault ?? error)
   deps.metrics.refusals.inc({ code: problem.code })
   const response = problemResponse({ ...deps, requestId: request.id as RequestId }, problem)

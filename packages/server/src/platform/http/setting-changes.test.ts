@@ -93,6 +93,7 @@ test.each([
   'vaults.tokens.create',
   'webhooks.replay',
   'events.resend',
+  'events.trigger',
   'test.clock.advance',
 ])('one key makes %s some 20,000 times at once, and then five times a second', (id) => {
   const cost = operations.find((one) => one.id === id)?.settingCost
@@ -147,7 +148,6 @@ const uncounted: Readonly<Record<string, readonly string[]>> = {
   'a person ends what a request began, and 20 wait at most': ['approvals.approve', 'approvals.refuse'],
   'a plan or a cost of its own limits it': [
     'events.listener',
-    'events.trigger',
     'organisations.create',
     'wallets.children.create',
     'wallets.legacy.create',

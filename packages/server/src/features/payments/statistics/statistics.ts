@@ -182,5 +182,7 @@ export const statisticsOperation = operation({
   description: 'For charts: an entry for each interval, protocol, token and status that has payments.',
   query: StatisticsQuery,
   output: Statistics,
+  // By the minute it reads up to 200,000 payments three times, otherwise their sums by the quarter of an hour.
+  cost: (_, { interval }) => (interval === 'minute' ? 20 : 5),
   run: (ctx, { query }) => paymentStatistics(ctx, query),
 })

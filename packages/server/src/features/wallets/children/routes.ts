@@ -39,7 +39,9 @@ export const childAddressOperations: readonly Operation<Deps>[] = [
       'child-address-limit-reached': planErrors['child-address-limit-reached'],
     },
     semaphores: childAddressSemaphores,
-    cost: ({ count = 1 }) => Math.ceil(count / 8),
+    // Each address has a copy of the metadata.
+    cost: ({ count = 1, metadata = {} }) =>
+      Math.ceil(count / 8) + Math.floor((count * JSON.stringify(metadata).length) / 65_536),
     resourceOf: childrenResourceKey,
     resume: childrenAt,
     run: (ctx, { params, body }) => createChildAddresses(ctx, params.id, body),

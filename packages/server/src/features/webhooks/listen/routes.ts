@@ -57,6 +57,7 @@ export const listenOperations: readonly Operation<Deps>[] = [
     status: 201,
     errors: { 'test-environment-only': fail.table['test-environment-only'] },
     cost: () => sampleEventCost,
+    settingCost: 0.1,
     run: (ctx, { body }) => triggerEvent(ctx, body),
   }),
   operation({

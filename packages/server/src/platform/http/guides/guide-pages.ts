@@ -8,7 +8,7 @@ import { errorGuides } from './error-pages.ts'
 import { type Guide, groups, linkTarget, readGuides } from './guides.ts'
 import { htmlHeaders, page } from './layout.ts'
 import { type Rendered, renderMarkdown } from './markdown.ts'
-import { createSearch, excerpt, sectionsOf } from './search.ts'
+import { createSearch, excerpt, type Search, sectionsOf } from './search.ts'
 
 export interface GuideOptions {
   readonly baseUrl: string
@@ -45,9 +45,9 @@ export function guidePages(options: GuideOptions): PublicPage[] {
     return html(guide.name, () => guidePage(read(), guide))(request)
   }
   const llms = (): string => llmsText(read(), options)
-  let search: ReturnType<typeof createSearch> | undefined
+  let search: Promise<Search> | undefined
   let beside: string | undefined
-  const searchResponse = ({ url }: PageRequest): RawResponse => {
+  const searchResponse = async ({ url }: PageRequest): Promise<RawResponse> => {
     const headings = (guide: Guide) => renderGuide(read(), guide).headings
     search ??= createSearch(read(), (guide) => sectionsOf(guide, headings(guide)))
     beside ??= navigation(read(), '')
@@ -55,7 +55,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
     return {
       status: 200,
       headers: { ...htmlHeaders, 'cache-control': 'no-store' },
-      body: searchPage(beside, query, search),
+      body: searchPage(beside, query, await search),
     }
   }
   return [
@@ -271,7 +271,7 @@ function indexPage(guides: ReadonlyMap<string, Guide>): string {
   return withNavigation(guides, { title: 'Documentation', body })
 }
 
-function searchPage(beside: string, query: string, search: ReturnType<typeof createSearch>): string {
+function searchPage(beside: string, query: string, search: Search): string {
   const matches = query === '' ? [] : search(query)
   const items = matches.map((match) => {
     const place = match.title === match.page ? '' : `<small>${escapeHtml(match.page)}</small><br>`

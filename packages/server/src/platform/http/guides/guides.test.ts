@@ -129,13 +129,26 @@ test('a search finds sections of guides and errors by words that are incomplete 
   expect((await found('a'.repeat(100_000))).length).toBeLessThan(40_000)
 })
 
-test('a search reads each word of a query once, the first eight at most, and keeps its matches', () => {
-  const search = createSearch(guides, (guide) => sectionsOf(guide, renderGuide(guides, guide).headings))
+test('a search reads each word of a query once, the first eight at most, and keeps its matches', async () => {
+  const search = await createSearch(guides, (guide) => sectionsOf(guide, renderGuide(guides, guide).headings))
   const found = search('webhook signature')
   expect(found.length).toBeGreaterThan(0)
   expect(search(' Webhook, signature webhook '.repeat(20))).toBe(found)
   const eight = 'the money of a payment is not settled'
   expect(search(`${eight} xyzzy plugh`)).toBe(search(eight))
+})
+
+test('other work is done while the search reads the guides', async () => {
+  let turns = 0
+  let isRead = false
+  const count = (): void => {
+    turns += 1
+    if (!isRead) setImmediate(count)
+  }
+  setImmediate(count)
+  await createSearch(guides, (guide) => sectionsOf(guide, renderGuide(guides, guide).headings))
+  isRead = true
+  expect(turns).toBeGreaterThan(50)
 })
 
 test('a search shows what has the words in its title before what has them in its text', async () => {

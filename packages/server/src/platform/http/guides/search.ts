@@ -19,6 +19,9 @@ export interface Match extends Omit<Section, 'code'> {
   readonly words: readonly string[]
 }
 
+/** Returns the matches of a query. */
+export type Search = (query: string) => readonly Match[]
+
 const matchesMax = 20
 /** Most words of a query that are searched, and queries whose matches are kept. */
 const wordsMax = 8
@@ -28,14 +31,15 @@ const editsMax = 2
 const excerptCharacters = 220
 
 /**
- * Returns the search over all guides and error pages, at most 20 matches: guides and codes that have all words of the query
+ * Returns the search over all guides and error pages. Other requests are served between the guides, because to read all of them takes a second. The
+ * search returns at most 20 matches: guides and codes that have all words of the query
  * in their name first, then sections with them in their title, then all others; the best of each first. Words may be incomplete or misspelled;
  * the first eight count. Keeps the matches of some queries.
  */
-export function createSearch(
+export async function createSearch(
   guides: ReadonlyMap<string, Guide>,
   sectionsOf: (guide: Guide) => readonly Section[],
-): (query: string) => readonly Match[] {
+): Promise<Search> {
   const index = new MiniSearch<Section>({
     fields: ['title', 'page', 'text', 'code'],
     storeFields: ['page', 'title', 'text'],
@@ -45,6 +49,7 @@ export function createSearch(
     },
   })
   for (const guide of guides.values()) {
+    await new Promise((resolve) => setImmediate(resolve))
     if (guide.name.startsWith('errors/')) index.add(errorSection(guide))
     else if (!/^decisions\/|^CHANGELOG$/.test(guide.name)) index.addAll(sectionsOf(guide))
   }
