@@ -10,7 +10,7 @@ export {
 } from './gas-prices.ts'
 export { freePlan, type Plan, PlanName, planNames, plans, unlimited } from './plans.ts'
 export type { Deps as PlanDeps } from './ports.ts'
-export type { Recount } from './quotas.ts'
+export type { Recount, Sharers } from './quotas.ts'
 export {
   dayOf,
   gasErrors,
@@ -34,13 +34,13 @@ export {
   gasByDay,
   gasLockName,
   isCounted,
-  listSharers,
   lockCounter,
   paymentsLockName,
   planOf,
   sharedLockName,
   shareOwnerSql,
   sharersOf,
+  sharersWith,
   usedOf,
 } from './store.ts'
 export { countOrRefuse, gasLeft, hasGasLeft, reportThresholds, reserveForEach, UsageFigure, usageOf } from './usage.ts'

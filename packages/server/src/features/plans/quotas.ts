@@ -1,7 +1,8 @@
 import { instantOf, utcMonthOf } from '../../platform/clock.ts'
-import type { Deps, Tenant } from '../../platform/ctx.ts'
+import type { Deps, Environment, Tenant } from '../../platform/ctx.ts'
 import type { Queryable, Sql } from '../../platform/db/db.ts'
 import { defineErrors, type Problem } from '../../platform/errors.ts'
+import type { OrganisationId } from '../../platform/ids.ts'
 import type { Plan } from './plans.ts'
 
 /**
@@ -55,13 +56,19 @@ export function monthAround(now: Date): { readonly start: Date; readonly end: Da
   return { start: instantOf(Date.UTC(year, month)), end: instantOf(Date.UTC(year, month + 1)) }
 }
 
+/** The organisations whose use counts toward the same quotas, in one environment. */
+export interface Sharers {
+  readonly organisationIds: readonly OrganisationId[]
+  readonly environment: Environment
+}
+
 /** Counts one kind from its rows. Each feature that counts has one; the process's ports contain them all. */
 export interface Recount {
   readonly kind: UsageKind
   /** Selects the number that exists now, or for a kind per month the number in the calendar month that contains `now`. */
   counting(tenant: Tenant, now: Date): Sql
-  /** The number that the counter still contains of expired things, which is subtracted before it is shown. Omitted: none. */
-  gone?(db: Queryable, tenant: Tenant, now: Date): Promise<number>
+  /** The number that the counters still contain of expired things, which is subtracted before it is shown. Omitted: none. */
+  gone?(db: Queryable, sharers: Sharers, now: Date): Promise<number>
 }
 
 const title = 'Plan Limit Reached'

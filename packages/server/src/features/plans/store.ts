@@ -4,7 +4,7 @@ import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/
 import type { LastWrite } from '../../platform/db/last-writes.ts'
 import { id, type OrganisationId } from '../../platform/ids.ts'
 import { freePlan, type Plan, PlanName, plans } from './plans.ts'
-import type { UsageKind } from './quotas.ts'
+import type { Sharers, UsageKind } from './quotas.ts'
 
 const Used = z.object({ used: z.bigint() })
 const PlanRow = z.object({ plan: PlanName })
@@ -37,8 +37,10 @@ export function sharersOf(organisationId: OrganisationId): Sql {
     where own.id = ${organisationId} and own.plan = ${freePlan} and other.plan = ${freePlan} and ${isCounted(sql`other`)}`
 }
 
-export async function listSharers(db: Queryable, organisationId: OrganisationId): Promise<OrganisationId[]> {
-  return (await db.many(z.object({ id: id('org') }), sharersOf(organisationId))).map((row) => row.id)
+/** Returns the organisations whose use counts toward this one's quotas. */
+export async function sharersWith(db: Queryable, { organisationId, environment }: Tenant): Promise<Sharers> {
+  const rows = await db.many(z.object({ id: id('org') }), sharersOf(organisationId))
+  return { organisationIds: rows.map((row) => row.id), environment }
 }
 
 /**

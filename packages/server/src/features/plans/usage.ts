@@ -12,11 +12,11 @@ import {
   listCounters,
   listGasTaken,
   listReported,
-  listSharers,
   lockCounter,
   lockGasTaken,
   planOf,
   readAtOneInstant,
+  sharersWith,
 } from './store.ts'
 
 /** The used part of a quota, in a response. */
@@ -49,11 +49,9 @@ export function usageOf(ctx: Pick<Ctx, 'db' | 'tenant' | 'clock' | 'recounts'>):
     const plan = await planOf(tx, ctx.tenant.organisationId)
     const counters = await listCounters(tx, ctx.tenant, utcMonthOf(now))
     const gone = new Map<UsageKind, number>()
-    for (const organisationId of await listSharers(tx, ctx.tenant.organisationId))
-      for (const { kind, gone: countGone } of ctx.recounts) {
-        const tenant = { organisationId, environment: ctx.tenant.environment }
-        gone.set(kind, (gone.get(kind) ?? 0) + ((await countGone?.(tx, tenant, now)) ?? 0))
-      }
+    const sharers = await sharersWith(tx, ctx.tenant)
+    for (const { kind, gone: countGone } of ctx.recounts)
+      if (countGone !== undefined) gone.set(kind, await countGone(tx, sharers, now))
     return {
       plan,
       figureOf: (kind) =>

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
+import type { Sharers } from '../plans/index.ts'
 import type { VaultId } from './schema.ts'
 import { VaultRow, vaultColumns } from './store.ts'
 
@@ -9,22 +10,32 @@ const Counted = z.object({ vaults: z.bigint().transform(Number), bytes: z.bigint
 export type Counted = z.output<typeof Counted>
 
 /** Counts the vaults and bytes that have expired and are not swept, but are still in the counters. */
-export function countExpired(db: Queryable, tenant: Tenant, now: Date): Promise<Counted> {
+export function countExpired(db: Queryable, { organisationIds, environment }: Sharers, now: Date): Promise<Counted> {
   return db.one(
     Counted,
     sql`
-    select count(*) as vaults, coalesce(sum(bytes), 0)::bigint as bytes from vaults
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and expires_at <= ${now}`,
+    select sum(own.vaults)::bigint as vaults, sum(own.bytes)::bigint as bytes
+    from unnest(${organisationIds}::text[]) as sharer (id) cross join lateral (
+      select count(*) as vaults, coalesce(sum(bytes), 0)::bigint as bytes from vaults
+      where organisation_id = sharer.id and environment = ${environment} and expires_at <= ${now}
+    ) as own`,
   )
 }
 
 /** Counts existing vaults whose payments have no settlement request yet. */
-export async function countUnpaid(db: Queryable, tenant: Tenant, now: Date): Promise<number> {
+export async function countUnpaid(
+  db: Queryable,
+  { organisationIds, environment }: Sharers,
+  now: Date,
+): Promise<number> {
   const row = await db.one(
     z.object({ vaults: z.bigint().transform(Number) }),
     sql`
-    select count(*) as vaults from vaults join payments on payments.id = vaults.payment_id and payments.status = 'verified'
-    where vaults.organisation_id = ${tenant.organisationId} and vaults.environment = ${tenant.environment} and vaults.expires_at > ${now}`,
+    select sum(own.vaults)::bigint as vaults
+    from unnest(${organisationIds}::text[]) as sharer (id) cross join lateral (
+      select count(*) as vaults from vaults join payments on payments.id = vaults.payment_id and payments.status = 'verified'
+      where vaults.organisation_id = sharer.id and vaults.environment = ${environment} and vaults.expires_at > ${now}
+    ) as own`,
   )
   return row.vaults
 }

@@ -1,8 +1,13 @@
+import { randomBytes } from 'node:crypto'
+import { newTypeId } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { counting } from '../../../test/counting-db.ts'
 import { aVaultStage, countersOf, hourMs, type VaultStage } from '../../../test/stories/vaults-stage.ts'
 import { type Answer, codeOf, type Org } from '../../../test/world.ts'
 import { sql } from '../../platform/db/db.ts'
-import { addToCounter } from '../plans/index.ts'
+import type { OrganisationId } from '../../platform/ids.ts'
+import { addToCounter, usageOf } from '../plans/index.ts'
+import { vaultRecounts } from './quota.ts'
 
 let stage: VaultStage
 
@@ -187,4 +192,22 @@ test('a refused write leaves nothing: no row, no event, no count', async () => {
   expect((await stage.call(org, 'GET', `/vaults/${id}`)).body).toEqual(before.body)
   expect(await ctx.db.run(sql`select 1 from vault_documents where vault_id = ${id}`)).toBe(0)
   expect(await countersOf(stage.world, org)).toMatchObject({ storageBytes: 524_288_000 })
+})
+
+test('the use of an account is read by as few statements with ten organisations as with one', async () => {
+  const { db, clock } = stage.world.server.deps
+  const read = async (organisationId: OrganisationId) => {
+    const counted = counting(db)
+    const tenant = { organisationId, environment: 'test' } as const
+    await usageOf({ db: counted.db, tenant, clock, recounts: vaultRecounts })
+    return counted.statements.length
+  }
+  const org = await stage.world.organisation('hobby')
+  const alone = await read(org.id)
+  const ids = Array.from({ length: 9 }, () => newTypeId('org', clock.now().getTime(), randomBytes(10)))
+  await db.run(sql`
+    insert into organisations (id, name, type, plan, created_at, quota_account_id)
+    select given.id, name, type, plan, created_at, quota_account_id
+    from organisations, unnest(${ids}::text[]) as given (id) where organisations.id = ${org.id}`)
+  expect(await read(org.id)).toBe(alone)
 })

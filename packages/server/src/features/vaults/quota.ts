@@ -5,13 +5,13 @@ import type { Queryable, Tx } from '../../platform/db/db.ts'
 import {
   addToCounter,
   limitError,
-  listSharers,
   lockCounter,
   type Plan,
   periodOf,
   quotas,
   type Recount,
   reportThresholds,
+  sharersWith,
   type UsageKind,
   unlimited,
   usageOf,
@@ -103,13 +103,9 @@ export async function lockStorage(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>): P
  */
 async function notCounted(db: Queryable, tenant: Tenant, kind: VaultKind, now: Date): Promise<number> {
   if (kind === 'persistedVaults') return 0
-  let count = 0
-  for (const organisationId of await listSharers(db, tenant.organisationId)) {
-    const sharer = { organisationId, environment: tenant.environment }
-    const expired = await countExpired(db, sharer, now)
-    count += kind === 'activeVaults' ? expired.vaults + (await countUnpaid(db, sharer, now)) : expired.bytes
-  }
-  return count
+  const sharers = await sharersWith(db, tenant)
+  const expired = await countExpired(db, sharers, now)
+  return kind === 'activeVaults' ? expired.vaults + (await countUnpaid(db, sharers, now)) : expired.bytes
 }
 
 /**
@@ -179,13 +175,13 @@ export const vaultRecounts: readonly Recount[] = [
   {
     kind: 'activeVaults',
     counting: (tenant) => countingVaults(tenant, 'active'),
-    gone: async (db, tenant, now) =>
-      (await countExpired(db, tenant, now)).vaults + (await countUnpaid(db, tenant, now)),
+    gone: async (db, sharers, now) =>
+      (await countExpired(db, sharers, now)).vaults + (await countUnpaid(db, sharers, now)),
   },
   { kind: 'persistedVaults', counting: (tenant) => countingVaults(tenant, 'persisted') },
   {
     kind: 'storageBytes',
     counting: (tenant) => summingBytes(tenant),
-    gone: async (db, tenant, now) => (await countExpired(db, tenant, now)).bytes,
+    gone: async (db, sharers, now) => (await countExpired(db, sharers, now)).bytes,
   },
 ]
