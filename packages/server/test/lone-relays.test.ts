@@ -55,11 +55,11 @@ beforeEach(async () => {
  * payers.
  */
 async function put(
-  organisation: number,
+  organisation: number | string,
   payers: readonly Address[],
   { each = 1, purpose = 'payments', isPlain = false, seconds = 3_600 } = {},
 ) {
-  const organisationId = stage.tenants[organisation]?.organisationId ?? ''
+  const organisationId = typeof organisation === 'string' ? organisation : stage.tenants[organisation]?.organisationId
   const payloads = payers.flatMap((from) =>
     Array.from({ length: each }, (_, index) => {
       const nonce: Hex = `0x${from.slice(2)}${index.toString(16).padStart(24, '0')}`
@@ -80,7 +80,7 @@ async function put(
     stage.db,
     purpose,
     sql`
-    select subject_id, ${stage.network.name}::text as network, ${organisationId}::text as organisation_id,
+    select subject_id, ${stage.network.name}::text as network, ${organisationId ?? ''}::text as organisation_id,
       'test'::text as environment, payload, now() + ${seconds}::integer * interval '1 second' as valid_before, now() as created_at
     from unnest(${payloads.map(() => newId('pay', stage.deps))}::text[], ${payloads}::jsonb[]) as given (subject_id, payload)`,
   )
@@ -133,7 +133,7 @@ test('with two hundred signatures of one payer, another payer of the organisatio
   expect(await turnsOf(payer('b'), 4)).toBeLessThanOrEqual(2)
 }, 60_000)
 
-test('each of two organisations with waiting signatures gets every second slot', async () => {
+test('two organisations with waiting signatures get equally many slots', async () => {
   await put(0, many('a', 10), { each: 10 })
   await put(1, many('b', 10), { each: 10 })
   for (let turn = 0; turn < 8; turn += 1) await pass()
@@ -141,7 +141,54 @@ test('each of two organisations with waiting signatures gets every second slot',
     z.object({ sent: z.bigint() }),
     sql`select count(*) filter (where state = 'settled') as sent from relays group by organisation_id order by 1`,
   )
-  expect(sent.map((row) => row.sent)).toEqual([4n, 4n])
+  expect(sent.map((row) => row.sent)).toEqual([8n, 8n])
+}, 60_000)
+
+test('a payer has one transaction that is sent alone in flight, and others have theirs beside it', async () => {
+  await put(0, [payer('a')], { each: 3 })
+  await put(1, many('b', 4))
+  for (let turn = 0; turn < 4; turn += 1) await gate.drain([process.passRelays()])
+  const inFlight = await stage.db.many(
+    z.object({ signer: z.string(), count: z.bigint() }),
+    sql`select signer, count(*) as count from relays where state = 'included' group by signer order by signer`,
+  )
+  expect(inFlight.map(({ count }) => count)).toEqual([1n, 1n, 1n])
+  expect(inFlight[0]?.signer).toBe(payer('a'))
+}, 60_000)
+
+/** Ten organisations of one account on the free plan, each with a payer whose relays wait. */
+async function putOfOneAccount(given: { readonly each: number; readonly isPlain?: boolean }): Promise<void> {
+  await stage.db.run(sql`
+    insert into accounts (id, email, created_at) values ('acc_many', 'many@example.com', now()) on conflict do nothing`)
+  for (let index = 0; index < 10; index += 1) {
+    const organisationId = `org_${`many${index}`.padStart(26, '0')}`
+    await stage.db.run(sql`
+      insert into organisations (id, name, type, plan, quota_account_id, created_at)
+      values (${organisationId}, 'Many', 'team', 'hobby', 'acc_many', now()) on conflict do nothing`)
+    await put(organisationId, [payer('a', index)], given)
+  }
+}
+
+test('ten organisations of one account delay a payment that is sent alone by one turn, and alternate', async () => {
+  await putOfOneAccount({ each: 3 })
+  await put(1, [payer('b')])
+  await pass()
+  await put(1, [payer('c')])
+  await pass()
+  for (const one of ['b', 'c']) expect(await statesOf(payer(one)), one).toEqual(['settled'])
+  for (let turn = 0; turn < 10; turn += 1) await pass()
+  for (const one of many('a', 10)) expect(await statesOf(one)).toContain('settled')
+}, 60_000)
+
+test('ten organisations of one account have one share of a batch', async () => {
+  await putOfOneAccount({ each: 20, isPlain: true })
+  await put(1, many('b', 10), { each: 8, isPlain: true })
+  await gate.drain([process.passRelays()])
+  const sent = await stage.db.many(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) filter (where state = 'included') as count from relays group by organisation_id like '%many_'`,
+  )
+  expect(sent.map(({ count }) => count)).toEqual([50n, 50n])
 }, 60_000)
 
 test('a contract for which the node fails every time is delayed separately', async () => {

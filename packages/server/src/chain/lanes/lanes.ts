@@ -30,7 +30,8 @@ import {
 const idlePollMs = 250
 const failureMs = 500
 const leaseMsDefault = 6_000
-const openMaxDefault = 8
+/** Most transactions of an account in flight (nodes keep 16 of each in any case), and most of them that are sent alone. */
+const [openMaxDefault, singleMax] = [10, 3]
 
 export interface LanesOptions {
   readonly deps: Pick<Deps, 'db' | 'probe' | 'clock' | 'random' | 'log' | 'metrics' | 'witness'>
@@ -67,7 +68,7 @@ export function createLanes(options: LanesOptions): Lanes {
       return id
     },
     planAll: (tx, wanted) => planAll(deps, tx, wanted),
-    slots: { batch: (options.openMax ?? openMaxDefault) - 1, single: 1 },
+    slots: { batch: (options.openMax ?? openMaxDefault) - singleMax, single: singleMax },
     openCounts: (db, network, account) => countOpen(db, { network: network.name, sender: account }),
     reopen: markReopened,
     notify: (network) => work?.notify(network.name),

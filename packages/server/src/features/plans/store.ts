@@ -29,8 +29,11 @@ export function paymentsLockName({ organisationId, environment }: Tenant): strin
   return `payments:${organisationId}/${environment}`
 }
 
-/** Returns the ids of the organisations whose use counts toward this one's quotas: itself, and on the free plan all of its account's. */
-export function sharersOf(organisationId: OrganisationId): Sql {
+/**
+ * Selects the ids of the organisations whose use counts toward this one's quotas: itself, and on the free plan all of its account's.
+ * `organisationId` is an id, or an SQL expression for it.
+ */
+export function sharersOf(organisationId: OrganisationId | Sql): Sql {
   return sql`
     select ${organisationId}::text as id union
     select other.id from organisations as own join organisations as other on other.quota_account_id = own.quota_account_id

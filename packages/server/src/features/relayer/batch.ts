@@ -6,8 +6,8 @@ import { conclude, purposeOf, type RelayerParts } from './parts.ts'
 import type { Admission, FailedRelay, Relay } from './port.ts'
 import { relayPurpose } from './port.ts'
 import {
+  type Emptied,
   endVisit,
-  findBacklog,
   type PickedRow,
   pickDue,
   type QueueKey,
@@ -15,7 +15,7 @@ import {
   type TurnKey,
   type Visited,
 } from './queue-store.ts'
-import { lockWaiting, markIncluded, postpone } from './store.ts'
+import { findBacklog, lockWaiting, markIncluded, postpone } from './store.ts'
 
 /** Most relays in one transaction: ten million gas, below the cap of EIP-7825 (2^24) and every network's block. */
 const batchMax = 100
@@ -202,20 +202,22 @@ export interface BatchSelection {
   /** In the order in which they are taken. */
   readonly selected: readonly SelectedRelay[]
   /** Nothing in them can be sent now. */
-  readonly empty: Visited
+  readonly empty: Emptied
 }
 
 /** A relay that is part of a turn. */
 export interface SelectedRelay {
   readonly relayId: bigint
   readonly queue: QueueKey
+  /** The share owner and the purpose. */
+  readonly owner: string
   /** An EIP-3009 authorization's amount, in the token's smallest unit; null for other payloads, which are sent alone. */
   readonly moves: { readonly token: string; readonly raw: bigint } | null
 }
 
 /**
- * Fills a turn fairly: each organisation's first relay, then each one's second, until the turn is full. Within an organisation its signers
- * alternate. So a backlog of one organisation does not reduce the share of others, and no capacity is left unused.
+ * Fills a turn fairly: the first relay of each share owner and purpose, then each one's second, until the turn is full. An owner's organisations
+ * alternate, and within an organisation its signers. So a backlog of one owner does not reduce the share of others, and no capacity is left unused.
  */
 export function selectFairly(
   slot: Pick<QueueKey, 'network' | 'alone'>,
@@ -226,19 +228,32 @@ export function selectFairly(
   const emptyQueues: QueueKey[] = []
   const turnKeys = new Map<bigint, TurnKey>()
   for (const row of rows.toSorted(inOrder)) {
-    const { organisationId, purpose, turn, signer, relayId, token, value } = row
+    const { organisationId, shareOwner, purpose, turn, signer, relayId, token, value } = row
     const key = { ...slot, organisationId, purpose }
     turnKeys.set(turn, key)
+    const owner = `${shareOwner} ${purpose}`
     const offered = turns.get(turn) ?? []
     turns.set(turn, offered)
     if (signer === null) continue
     if (relayId === null) emptyQueues.push({ ...key, signer })
     else
-      offered.push({ relayId, queue: { ...key, signer }, moves: token && value ? { token, raw: BigInt(value) } : null })
+      offered.push({
+        relayId,
+        queue: { ...key, signer },
+        owner,
+        moves: token && value ? { token, raw: BigInt(value) } : null,
+      })
   }
+  const ordered = [...turns].toSorted(([left], [right]) => compare(left, right))
+  const ofOwners = [...Map.groupBy(ordered, ([, [first]]) => first?.owner).values()]
   return {
     selected: takeInTurn(
-      [...turns].toSorted(([left], [right]) => compare(left, right)).map(([, offered]) => offered),
+      ofOwners.map((own) =>
+        takeInTurn(
+          own.map(([, offered]) => offered),
+          most,
+        ),
+      ),
       most,
     ),
     empty: {
@@ -256,7 +271,11 @@ export function visitedBy({ empty }: BatchSelection, served: readonly SelectedRe
   const turns = new Map(
     served.map(({ queue: { signer: _, ...turn } }) => [`${turn.organisationId} ${turn.purpose}`, turn]),
   )
-  return { queues: [...empty.queues, ...queues.values()], turns: [...empty.turns, ...turns.values()] }
+  return {
+    queues: [...empty.queues, ...queues.values()],
+    turns: [...empty.turns, ...turns.values()],
+    served: [...turns.values()],
+  }
 }
 
 /** Orders the first relay of each queue first, then the second of each. */

@@ -3,8 +3,8 @@ import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { readBy, spy } from '../../../test/statement-reads.ts'
 import { type Sql, sql } from '../../platform/db/db.ts'
 import { selectFairly, visitedBy } from './batch.ts'
-import { endVisit, findBacklog, insertRelays, listDue, listForgotten, pickDue } from './queue-store.ts'
-import { takeChecks } from './store.ts'
+import { endVisit, insertRelays, listDue, listForgotten, pickDue } from './queue-store.ts'
+import { findBacklog, takeChecks } from './store.ts'
 
 let database: TestDatabase
 beforeAll(async () => {

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { anyLength, breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
-import { amongWaiting } from './store.ts'
+import { shareOwnerSql, sharersOf } from '../plans/index.ts'
+import { amongWaiting, inOrder } from './store.ts'
 
 /** The queue of a signer on a network; it orders the signers' turns. */
 const QueueKey = z.object({
@@ -96,9 +97,6 @@ const makingDue = sql`
         union all select network, alone, organisation_id, purpose, signer from queues_kept where due_at <= now())
     order by network, alone, organisation_id, purpose, signer`
 
-/** The condition of the indexes in the order of time (migration 0320). Look-ups by keys leave it out. */
-const inOrder = (at: Sql): Sql => sql`${at} > '-infinity'`
-
 /** Makes queues due now, whether they exist or not. */
 export async function makeDue(db: Queryable, queues: readonly QueueKey[]): Promise<void> {
   await db.run(sql`
@@ -152,30 +150,10 @@ export function listDue(db: Queryable, networks: readonly string[]): Promise<Due
   )
 }
 
-const BacklogRow = z.object({ count: z.bigint(), waitedMs: z.number() })
-
-/**
- * Returns how many relays are due for a batch, up to a limit, and how long the first of them has waited; bounded, whatever the
- * backlog.
- */
-export async function findBacklog(
-  db: Queryable,
-  network: string,
-  most: number,
-): Promise<{ readonly count: number; readonly waitedMs: number }> {
-  const { count, waitedMs } = await db.one(
-    BacklogRow,
-    sql`
-    select count(*) as count, coalesce(extract(epoch from now() - min(next_attempt_at)) * 1000, 0)::float8 as waited_ms from (
-      select next_attempt_at from relays
-      where network = ${network} and not alone and state = 'waiting' and ${inOrder(sql`next_attempt_at`)} and next_attempt_at <= now()
-      order by next_attempt_at limit ${most}) as first`,
-  )
-  return { count: Number(count), waitedMs }
-}
-
 const PickedRow = z.object({
   organisationId: id('org'),
+  /** The account of an organisation on the free plan, otherwise the organisation. */
+  shareOwner: z.string(),
   purpose: z.string(),
   turn: z.bigint(),
   signer: z.string().nullable(),
@@ -231,13 +209,14 @@ function pickUpTo(db: Queryable, bounds: PickBounds, share: Sql): Promise<Picked
     PickedRow,
     sql`
     with turns as (
-      select organisation_id, purpose, row_number() over (order by due_at, organisation_id, purpose) as turn
+      select organisation_id, purpose, row_number() over (order by due_at, organisation_id, purpose) as turn,
+        coalesce(${shareOwnerSql(sql`first.organisation_id`)}, organisation_id) as share_owner
       from (
         select organisation_id, purpose, due_at from relay_turns
         where network = ${network} and alone = ${alone} and due_at <= now() and purpose = any(${anyLength(purposes)})
         order by due_at, organisation_id, purpose limit ${turnsMax}) as first
     ), picked as (
-    select t.organisation_id, t.purpose, t.turn, q.signer, q.turn as signer_turn, r.id as relay_id, r.position, r.token, r.value,
+    select t.organisation_id, t.share_owner, t.purpose, t.turn, q.signer, q.turn as signer_turn, r.id as relay_id, r.position, r.token, r.value,
       row_number() over (partition by t.turn order by r.position, q.turn) as round
     from turns t
     left join lateral (
@@ -254,14 +233,20 @@ function pickUpTo(db: Queryable, bounds: PickBounds, share: Sql): Promise<Picked
       order by next_attempt_at, id limit ${rowsOfSignerMax}
     ) r on true
     )
-    select organisation_id, purpose, turn, signer, signer_turn, relay_id, position, token, value from picked where round <= ${share} or relay_id is null`,
+    select organisation_id, share_owner, purpose, turn, signer, signer_turn, relay_id, position, token, value from picked where round <= ${share} or relay_id is null`,
   )
 }
 
-/** Queues and organisations that a turn visited. */
-export interface Visited {
+/** Queues and organisations of which nothing can be sent now. */
+export interface Emptied {
   readonly queues: readonly QueueKey[]
   readonly turns: readonly TurnKey[]
+}
+
+/** Queues and organisations that a turn visited. */
+export interface Visited extends Emptied {
+  /** Those of `turns` of which a relay was served. */
+  readonly served: readonly TurnKey[]
 }
 
 /** For `relay_queues q`: whether nothing in it can be sent now. */
@@ -277,10 +262,11 @@ const LockedRow = QueueKey.extend({ signer: z.string().nullable() })
 
 /**
  * Ends a visit: a queue with more to send moves behind all others, one in which nothing is due is postponed until something is,
- * and an empty one is removed; organisations likewise. A concurrent enqueue has the row locked for key share, and then it stays
+ * and an empty one is removed; organisations likewise. The other organisations of a served one's share owner move behind those of all other owners,
+ * in their order: an owner's turns are as frequent with ten organisations as with one. A concurrent enqueue has the row locked for key share, and then it stays
  * due. The second statement sees what is committed by then. It skips locked rows: a row that is being made due stays as it is.
  */
-export async function endVisit(tx: Tx, { queues, turns }: Visited, timeLeftMs: number): Promise<void> {
+export async function endVisit(tx: Tx, { queues, turns, served }: Visited, timeLeftMs: number): Promise<void> {
   if (queues.length === 0 && turns.length === 0) return
   const locked = await tx.many(
     LockedRow,
@@ -333,6 +319,15 @@ export async function endVisit(tx: Tx, { queues, turns }: Visited, timeLeftMs: n
     ), turns_kept as (
       update relay_turns t set due_at = case when n.is_locked then greatest(n.at, now()) else now() end
       from next_turns n where not (n.is_locked and n.at is null) and ${isSameTurn}
+    ), others as materialized (
+      select t.network, t.alone, t.organisation_id, t.purpose, t.due_at from relay_turns t
+      where (t.network, t.alone, t.organisation_id, t.purpose) in (
+          select network, alone, sharer.id, purpose from ${turnKeysOf(served)} cross join lateral (${sharersOf(sql`organisation_id`)}) as sharer)
+        and (t.network, t.alone, t.organisation_id, t.purpose) not in (select * from ${turnKeysOf(turns)}) and t.due_at <= now()
+      order by t.network, t.alone, t.organisation_id, t.purpose for no key update of t skip locked
+    ), behind as (
+      update relay_turns t set due_at = now() - n.later * interval '1 microsecond'
+      from (select *, row_number() over (order by due_at desc, organisation_id desc) as later from others) n where ${isSameTurn}
     )
     update relay_queues q set due_at = n.due_at from kept n where ${isSameQueue}`)
 }

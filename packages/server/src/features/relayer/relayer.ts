@@ -11,6 +11,7 @@ import type { FailedRelay, Relay } from './port.ts'
 import { type DueRow, isAnyDue, listDue, listForgotten, makeDue, releaseRelays } from './queue-store.ts'
 import {
   type CheckRow,
+  listSignersInFlight,
   listWaiting,
   lockWaiting,
   postpone,
@@ -190,8 +191,8 @@ const triedMax = 8
 /**
  * Runs one turn of relays that are sent singly: signers with code, permits, and everything that a transaction did not
  * carry before. Each is simulated on the chain by itself, and a failure postpones only that relay. Those that the chain
- * accepts are sent in the order of the turn, as many as there are free slots; the others keep their place in front.
- * Returns whether there was anything to send.
+ * accepts are sent in the order of the turn, one of each share owner and purpose while there are free slots; the others keep their place in front. A signer
+ * has one of them in flight at a time, because a trial does not see what the others will change. Returns whether anything was tried.
  */
 async function sendSingly(parts: RelayerParts, network: Network): Promise<boolean> {
   const { ctx } = parts
@@ -200,26 +201,30 @@ async function sendSingly(parts: RelayerParts, network: Network): Promise<boolea
   const free = lanes.slots.single - open
   if (free <= 0) return false
   const turn = await selectBatch(parts, network, { slot: 'single', most: triedMax, open: open / lanes.slots.single })
-  if (turn.selected.length === 0) {
+  const inFlight = open === 0 ? new Set<string>() : await listSignersInFlight(ctx.db, network.name, settlerAddress)
+  const selected = oneOfEach(turn.selected, ({ queue }) => queue.signer).filter(
+    ({ queue }) => !inFlight.has(queue.signer),
+  )
+  if (selected.length === 0) {
     await endTurn(parts, turn, [])
     return false
   }
   await lanes.prepare(network, settlerAddress)
   const waiting = await listWaiting(
     ctx.db,
-    turn.selected.map(({ relayId }) => relayId),
+    selected.map(({ relayId }) => relayId),
   )
   const tried = await Promise.all(
-    turn.selected.map(async (selected) => {
-      const relay = waiting.find(({ id }) => id === selected.relayId)
-      return { selected, relay, trial: relay === undefined ? undefined : await tryOne(parts, network, relay) }
+    selected.map(async (one) => {
+      const relay = waiting.find(({ id }) => id === one.relayId)
+      return { selected: one, relay, trial: relay === undefined ? undefined : await tryOne(parts, network, relay) }
     }),
   )
-  const [sent, left] = splitAt(
+  const sent = oneOfEach(
     tried.filter(({ trial }) => trial === 'taken'),
-    free,
-  )
-  const served = tried.filter((one) => !left.includes(one)).map(({ selected }) => selected)
+    ({ selected: { owner } }) => owner,
+  ).slice(0, free)
+  const served = tried.filter((one) => one.trial !== 'taken' || sent.includes(one)).map(({ selected: relay }) => relay)
   await endTrials(
     parts,
     tried.flatMap(({ relay, trial }) => (relay === undefined || trial === undefined ? [] : [{ relay, trial }])),
@@ -227,6 +232,11 @@ async function sendSingly(parts: RelayerParts, network: Network): Promise<boolea
   for (const { selected } of sent) await planOne(parts, network, selected)
   await endTurn(parts, turn, served)
   return true
+}
+
+/** Returns the first item of each name. */
+function oneOfEach<T>(items: readonly T[], nameOf: (item: T) => string): readonly T[] {
+  return [...Map.groupBy(items, nameOf).values()].flatMap(([first]) => first ?? [])
 }
 
 type Tried = { readonly relay: Relay; readonly trial: Trial | 'unknown' }
@@ -270,10 +280,6 @@ async function planOne(parts: RelayerParts, network: Network, { relayId }: Selec
     return []
   })
   await conclude(parts, refused)
-}
-
-function splitAt<T>(items: readonly T[], count: number): [readonly T[], readonly T[]] {
-  return [items.slice(0, count), items.slice(count)]
 }
 
 /** Most nonces in one query to a quorum. */

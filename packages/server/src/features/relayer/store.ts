@@ -85,6 +85,21 @@ export function lockCarried(
   return tx.many(CarriedRow, sql`${carriedBy(transactionIds, purposes)} for update`)
 }
 
+/** Returns the signers of relays whose transactions of this account were sent alone and are not in a block yet. */
+export async function listSignersInFlight(
+  db: Queryable,
+  network: string,
+  settler: string,
+): Promise<ReadonlySet<string>> {
+  const rows = await db.many(
+    z.object({ signer: z.string() }),
+    sql`
+    select r.signer from chain_transactions c join relays r on r.transaction_id = c.id and r.state = 'included'
+    where c.network = ${network} and c.sender = ${settler} and c.travels_alone and c.status in ('planned', 'sent')`,
+  )
+  return new Set(rows.map(({ signer }) => signer))
+}
+
 function carriedBy(transactionIds: readonly string[], purposes: readonly string[]): Sql {
   return sql`
     select ${columns}, transaction_id from relays
@@ -263,4 +278,29 @@ export async function markReopened(
   await tx.run(sql`
     update relays set state = ${state}, transaction_id = null, alone = true, next_attempt_at = null, check_at = now(), checks = 0
     where purpose = ${purpose} and subject_id = ${subjectId} and state = 'settled'`)
+}
+
+/** The condition of the indexes in the order of time (migration 0320). Look-ups by keys leave it out. */
+export const inOrder = (at: Sql): Sql => sql`${at} > '-infinity'`
+
+const BacklogRow = z.object({ count: z.bigint(), waitedMs: z.number() })
+
+/**
+ * Returns how many relays are due for a batch, up to a limit, and how long the first of them has waited; bounded, whatever the
+ * backlog.
+ */
+export async function findBacklog(
+  db: Queryable,
+  network: string,
+  most: number,
+): Promise<{ readonly count: number; readonly waitedMs: number }> {
+  const { count, waitedMs } = await db.one(
+    BacklogRow,
+    sql`
+    select count(*) as count, coalesce(extract(epoch from now() - min(next_attempt_at)) * 1000, 0)::float8 as waited_ms from (
+      select next_attempt_at from relays
+      where network = ${network} and not alone and state = 'waiting' and ${inOrder(sql`next_attempt_at`)} and next_attempt_at <= now()
+      order by next_attempt_at limit ${most}) as first`,
+  )
+  return { count: Number(count), waitedMs }
 }
