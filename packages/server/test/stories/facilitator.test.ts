@@ -1,6 +1,7 @@
 import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { sql } from '../../src/platform/db/db.ts'
+import { sandboxFlaggedAddress } from '../../src/partners/screening/index.ts'
+import { type Sql, sql } from '../../src/platform/db/db.ts'
 import {
   aPaymentBody,
   asV1,
@@ -292,6 +293,34 @@ test('a repeat with the same Idempotency-Key gets the same answer, also that a s
   ])
   const settled = await facilitator.settle(body, { 'idempotency-key': 'settle-once' })
   expect((await facilitator.settle(body, { 'idempotency-key': 'settle-once' })).body).toEqual(settled.body)
+})
+
+test('a repeat of an unanswered verification does not find a payment valid once it has ended, expired or has a sanctioned payer', async () => {
+  const pays = async (key: string) => {
+    const body = await pay()
+    await facilitator.verify(body, { 'idempotency-key': key })
+    // The row that a process leaves when it ends after recording and before responding.
+    await world.database.db.run(sql`
+      update idempotency_keys set state = 'running', status = null, headers = null, sealed_body = null where key = ${key}`)
+    const change = (set: Sql) =>
+      world.database.db.run(
+        sql`update payments set ${set} where id = (select resource_id from idempotency_keys where key = ${key})`,
+      )
+    return { repeat: async () => (await facilitator.verify(body, { 'idempotency-key': key })).body, change }
+  }
+  const [voided, expired, sanctioned] = [await pays('to-void'), await pays('to-expire'), await pays('to-sanction')]
+  const { account } = payer
+  expect(await voided.repeat()).toEqual({ isValid: true, payer: account.address })
+  await voided.change(sql`status = 'voided', failure_reason = 'settlement_withdrawn'`)
+  await expired.change(sql`valid_before = now() - interval '1 second'`)
+  await sanctioned.change(sql`payer = ${sandboxFlaggedAddress}`)
+  const refused = (invalidReason: string, address: string = account.address) =>
+    expect.objectContaining({ isValid: false, invalidReason, payer: address })
+  expect([await voided.repeat(), await expired.repeat(), await sanctioned.repeat()]).toEqual([
+    refused('settlement_withdrawn'),
+    refused('invalid_exact_evm_payload_authorization_valid_before'),
+    refused('payer_sanctioned', sandboxFlaggedAddress),
+  ])
 })
 
 test('payTo cannot be a token or an address of this service', async () => {

@@ -23,7 +23,7 @@ import type { ExhaustedQuota } from './eviction-store.ts'
 import { type Attempt, oneAtATime, pauseAfterShortage } from './eviction-throttle.ts'
 import { readFunds } from './funds.ts'
 import { sentenceOf } from './methods/mpp-tempo/follow.ts'
-import { gasReservedBy, paymentPayload } from './new-payment.ts'
+import { expiredReasonOf, gasReservedBy, paymentPayload } from './new-payment.ts'
 import type { Candidate, Ctx, Deps } from './ports.ts'
 import { beginRecording, insertPayments, type PaymentToRecord, type Verdict } from './record-store.ts'
 import { evictOpenPayments } from './release.ts'
@@ -280,14 +280,14 @@ function receivedPayload(payment: NewPayment): Record<string, unknown> {
 
 /** Returns the response of verifying this payment. It serves a repeat whose first response was never sent. */
 export async function verifiedResponse(
-  ctx: Pick<Ctx, 'db' | 'settlementTokens' | 'tenant'>,
+  ctx: Pick<Ctx, 'clock' | 'db' | 'screening' | 'settlementTokens' | 'tenant'>,
   paymentId: string,
 ): Promise<z.input<typeof VerifiedPayment>> {
   if (paymentId.endsWith(underpricedMark)) throw underpriced()
   const row = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
   if (row === undefined) throw fail('payment-not-found')
   refuseUnpaid(row)
-  refuseEnded(row)
+  refuseWorthless(ctx, row)
   return responseOf(ctx, row)
 }
 
@@ -305,12 +305,17 @@ export function underpriced(): Error {
   )
 }
 
-/** Refuses a payment that ended without money: it buys nothing and can no longer be settled. */
-function refuseEnded({ protocol, status, failureReason }: PaymentRow): void {
-  if (status !== 'settlement_failed' && status !== 'voided') return
-  const reason = failureReason ?? status
-  if (protocol === 'mpp') throw refusedMpp('verification-failed', `The payment has ended without money: ${reason}.`)
-  throw fail('payment-verification-failed', { reason })
+/** Refuses a payment that brings no money: it ended without money, or its settlement would fail for its parties or its time. */
+export function refuseWorthless(ctx: Pick<Ctx, 'clock' | 'screening' | 'tenant'>, payment: PaymentRow): void {
+  const { protocol, status, failureReason, settlement, validBefore } = payment
+  const refuse = (reason: string): never => {
+    if (protocol === 'mpp') throw refusedMpp('verification-failed', `The payment has ended without money: ${reason}.`)
+    throw fail('payment-verification-failed', { reason })
+  }
+  if (status === 'settlement_failed' || status === 'voided') refuse(failureReason ?? status)
+  if (status !== 'verified') return
+  refuseSanctioned(ctx, payment)
+  if (settlement !== null && validBefore !== null && validBefore <= ctx.clock.now()) refuse(expiredReasonOf(settlement))
 }
 
 /** The fields from which a payment's response is built. A new payment and a stored payment both have them. */

@@ -2,6 +2,7 @@ import { eip2612GasSponsoring, type SupportedKind, supportedResponse } from '@pu
 import type { z } from 'zod'
 import { chainErrors } from '../../../chain/errors.ts'
 import { custodyErrors } from '../../../custody/errors.ts'
+import type { PaymentId } from '../../../platform/ids.ts'
 import type { Operation } from '../../../platform/operation.ts'
 import { planErrors } from '../../plans/index.ts'
 import { fail } from '../errors.ts'
@@ -9,7 +10,9 @@ import { additionalKinds, schemeOf } from '../methods/index.ts'
 import type { Claim } from '../methods/method.ts'
 import { paymentIdentifierKey } from '../new-payment.ts'
 import { type Ctx, type Deps, operation, type PublicRoute } from '../ports.ts'
-import { countResources, getKnownPayment, listResources, type ResourceRow } from './discovery-store.ts'
+import { refuseWorthless } from '../record.ts'
+import { findPayment } from '../store.ts'
+import { countResources, listResources, type ResourceRow } from './discovery-store.ts'
 import { servedNetworks } from './networks.ts'
 import { refusalOf, refuseUnstorableText, settleRefusal, verifyRefusal } from './refusal.ts'
 import type { DiscoveredResources, DiscoveryQuery, FacilitatorBody, Supported, VerifyResponse } from './schema.ts'
@@ -30,19 +33,30 @@ export async function verify(ctx: Ctx, body: FacilitatorBody): Promise<VerifyRes
     await admit(ctx, body, reading, 'facilitator')
     return { isValid: true, payer: claim.payer }
   } catch (error) {
-    const refusal = refusalOf(error, claim)
-    if (refusal === undefined) throw error
-    return { isValid: false, invalidReason: refusal.reason, invalidMessage: refusal.message, payer: refusal.payer }
+    return refusedAs(error, claim)
   }
 }
 
+function refusedAs(error: unknown, claim: Parameters<typeof refusalOf>[1]): VerifyResponse {
+  const refusal = refusalOf(error, claim)
+  if (refusal === undefined) throw error
+  return { isValid: false, invalidReason: refusal.reason, invalidMessage: refusal.message, payer: refusal.payer }
+}
+
 /**
- * Returns the response to a repeat with the same Idempotency-Key, when the payment was recorded and the first response was never
- * sent.
+ * Returns the present verdict on a payment that was recorded, for a repeat with the same Idempotency-Key whose first response was
+ * never sent.
  */
-async function verifiedBefore(ctx: Pick<Ctx, 'db' | 'tenant'>, paymentId: string): Promise<VerifyResponse> {
-  const { payer } = await getKnownPayment(ctx.db, ctx.tenant, paymentId)
-  return { isValid: true, payer: payer ?? undefined }
+async function verifiedBefore(ctx: Ctx, paymentId: string): Promise<VerifyResponse> {
+  const payment = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
+  if (payment === undefined) throw fail('payment-not-found')
+  const payer = payment.payer ?? undefined
+  try {
+    refuseWorthless(ctx, payment)
+    return { isValid: true, payer }
+  } catch (error) {
+    return refusedAs(error, { payer })
+  }
 }
 
 /** A list counts up to 1,000 items after its page, of all organisations. */
