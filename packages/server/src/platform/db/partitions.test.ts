@@ -180,3 +180,22 @@ test('the tables of before keep their rows, and a process of the previous versio
   expect(await db.many(z.object({ conname: z.string() }), keys)).toEqual([])
   await drop()
 })
+
+test('a hash of a payment or a transfer, a fee and a counted amount change in place: pages have space for a version, and no index has the columns', async () => {
+  const { db, drop } = await freshDatabase()
+  const halfFull = [
+    'transfers',
+    'transfer_steps',
+    ...(await listPartitions(db, { table: 'payments' })).map(({ name }) => name),
+  ]
+  const names = [...halfFull, 'policy_reservations']
+  const parameters = sql`select relname::text as name, reloptions::text as given from pg_class where relname = any(${names})`
+  for (const row of await db.many(z.object({ name: z.string(), given: z.string().nullable() }), parameters))
+    expect(row).toMatchObject({ given: halfFull.includes(row.name) ? '{fillfactor=50}' : '{fillfactor=70}' })
+  const indexes = sql`
+    select c.relname::text as index from pg_depend d join pg_class c on c.oid = d.objid and c.relkind in ('i', 'I')
+      join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
+    where d.refobjid = any(${names}::regclass[]) and a.attname in ('tx_hash', 'raw_fee', 'atto_amount')`
+  expect(await db.many(z.object({ index: z.string() }), indexes)).toEqual([])
+  await drop()
+})

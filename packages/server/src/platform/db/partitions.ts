@@ -14,7 +14,7 @@ export interface PartitionedTable {
 }
 
 export const partitionedTables: readonly PartitionedTable[] = [
-  { table: 'payments', prefix: 'pay' },
+  { table: 'payments', prefix: 'pay', storage: 'fillfactor = 50' },
   { table: 'audit_log', prefix: 'aud' },
   { table: 'events', prefix: 'evt' },
   { table: 'webhook_deliveries', prefix: 'del', storage: 'fillfactor = 80' },
