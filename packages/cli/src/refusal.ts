@@ -7,7 +7,7 @@ import type { Outcome } from './command.ts'
  */
 export function refusalOf(error: PurserError): Outcome {
   const { status, code, requestId, problem } = error
-  const title = problem?.title ?? (status === undefined ? 'No Answer' : 'Unexpected Answer')
+  const title = problem?.title ?? (status === undefined ? 'No Response' : 'Unexpected Response')
   const detail = problem?.detail ?? error.message
   const errors = problem?.errors ?? []
   const reason = typeof problem?.reason === 'string' ? [`Reason: ${problem.reason}`] : []

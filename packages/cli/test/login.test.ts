@@ -110,8 +110,11 @@ test('login without input exits with 2', async () => {
   expect([code, stderr]).toEqual([2, expect.stringContaining('No key was given')])
 })
 
-test('a service that does not answer is reported in a sentence, and ends with 2', async () => {
+test('a service that does not respond is reported with its address and the cause, and ends with 2', async () => {
   const { run } = aUser()
   const { code, stderr } = await run(['login', '--base-url', 'http://127.0.0.1:9', '--key', org.testKey])
-  expect([code, stderr]).toEqual([2, 'No Answer\nPurser did not answer (connection-failed).\n'])
+  expect([code, stderr]).toEqual([
+    2,
+    'No Response\nNo response from http://127.0.0.1:9 (connection-failed: bad port).\n',
+  ])
 })

@@ -117,6 +117,11 @@ test.each<[string, readonly string[], RegExp]>([
     ['payments', 'challenge', '--count', 'ten', '--wallet-id', 'byw_1', '--price', '1'],
     /--count is a number/,
   ],
+  [
+    'a boolean of a name with an abbreviation',
+    ['payments', 'challenge', '--accept-mpp', 'yes', '--wallet-id', 'byw_1', '--price', '1'],
+    /--accept-mpp is true or false/,
+  ],
   ['a boolean that is none', ['webhooks', 'update', 'wh_1', '--is-active', 'yes'], /--is-active is true or false/],
   ['a body that is no object', ['vaults', 'create', '--input', '[1]'], /^--input is a JSON object/],
   ['a file that is not there', ['vaults', 'create', '--input', '@/nowhere.json'], /cannot be read/],

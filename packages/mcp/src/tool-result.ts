@@ -102,7 +102,11 @@ export function isFinal({ status, code, problem }: PurserError): boolean {
 /** The service's refusal, or why the outcome is unknown, with the idempotency key that a retry must use. */
 export function refusalOf(error: PurserError, idempotencyKey: string | undefined): CallToolResult {
   const { status, code, problem, requestId, retryAfterSeconds } = error
-  const unknown = { type: code, title: status === undefined ? 'No Answer' : 'Unexpected Answer', detail: error.message }
+  const unknown = {
+    type: code,
+    title: status === undefined ? 'No Response' : 'Unexpected Response',
+    detail: error.message,
+  }
   return refused({
     ...(problem ?? unknown),
     status,

@@ -243,7 +243,7 @@ test('a service that does not answer is a result that says that nothing is known
   ]
   expect(first).toMatchObject({
     isError: true,
-    read: { title: 'No Answer', advice: expect.stringContaining('may or may not') },
+    read: { title: 'No Response', advice: expect.stringContaining('may or may not') },
   })
   expect(again.read.idempotencyKey).toBe(first.read.idempotencyKey)
   const other = await call('vaults_create', { description: 'b' })

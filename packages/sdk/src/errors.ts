@@ -206,7 +206,11 @@ export function errorOf(status: number, facts: Omit<ErrorFacts, 'status' | 'code
   const { problem } = facts
   const code = problem === undefined ? `http-${status}` : codeOf(problem)
   const Kind = kindOf(status, code)
-  return new Kind(messageOf(problem) ?? `Purser answered with status ${status}.`, { ...facts, status, code })
+  return new Kind(messageOf(problem) ?? `The response has status ${status} and is not one of Purser. Check baseUrl.`, {
+    ...facts,
+    status,
+    code,
+  })
 }
 
 const shownFaultsMax = 3

@@ -170,7 +170,7 @@ async function attemptOnce(
     const text = await response.text()
     return readResponse(response, text)
   } catch (error) {
-    throw asPurserError(error, options, timeout.aborted)
+    throw asPurserError(error, settings, options, timeout.aborted)
   }
 }
 
@@ -188,18 +188,31 @@ async function openOnce(
     if (response.ok) return response
     throw refusalOf(response, parse(await response.text()))
   } catch (error) {
-    throw asPurserError(error, options, late.signal.aborted)
+    throw asPurserError(error, settings, options, late.signal.aborted)
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** The error for a failed request. Throws the signal's reason if the caller aborted it. */
-function asPurserError(error: unknown, { signal }: CallOptions, isLate: boolean): PurserError {
+/** The error for a failed request, which names the address and the cause. Throws the signal's reason if the caller aborted it. */
+function asPurserError(
+  error: unknown,
+  { baseUrl }: TransportSettings,
+  { signal }: CallOptions,
+  isLate: boolean,
+): PurserError {
   if (error instanceof PurserError) return error
   signal?.throwIfAborted()
   const code = isLate ? 'timeout' : 'connection-failed'
-  return new ConnectionError(`Purser did not answer (${code}).`, { code, cause: error })
+  const why = isLate ? '' : causeOf(error)
+  return new ConnectionError(`No response from ${baseUrl} (${code}${why}).`, { code, cause: error })
+}
+
+/** Node has the reason of a failed fetch in its cause, such as ECONNREFUSED. */
+function causeOf(error: unknown): string {
+  const { code, message } = Object(Object(error).cause)
+  const cause = code ?? message
+  return typeof cause === 'string' ? `: ${cause}` : ''
 }
 
 function readResponse(response: Response, text: string): ServiceResponse {

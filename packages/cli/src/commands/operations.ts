@@ -25,9 +25,9 @@ export const operationCommands: readonly Command[] = apiOperations
   .filter(({ name }) => !withoutCommand.has(name))
   .map(commandOf)
 
-/** An option of `purser` by the name of an argument: `walletId` is `--wallet-id`. */
+/** An option of `purser` by the name of an argument: `walletId` is `--wallet-id`, `acceptMPP` is `--accept-mpp`. */
 export function optionOf(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  return name.replaceAll(/[A-Z]+/g, (letters) => `-${letters.toLowerCase()}`)
 }
 
 function commandOf(operation: ApiOperation): Command {

@@ -95,7 +95,7 @@ def error_of(
 ) -> PurserError:
     """The error for a response that is not a success."""
     code = str(problem["type"]).rsplit("/", 1)[-1] if problem else f"http-{status}"
-    message = _message(problem) if problem else f"Purser answered with status {status}."
+    message = _message(problem) if problem else f"The response has status {status} and is not one of Purser. Check base_url."
     return _kind(status, code)(
         message, code=code, status=status, problem=problem, request_id=request_id, retry_after=retry_after
     )

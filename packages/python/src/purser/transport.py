@@ -294,7 +294,7 @@ def _text_of(value: Any) -> Optional[str]:
 
 def _no_response(error: OSError) -> ConnectionFailedError:
     code = "timeout" if isinstance(error, TimeoutError) or "timed out" in str(error) else "connection-failed"
-    return ConnectionFailedError(f"Purser did not answer ({code}).", code=code)
+    return ConnectionFailedError(f"No response from Purser ({code}: {error}).", code=code)
 
 
 def _json_of(response: Response) -> Any:

@@ -6,7 +6,7 @@ import type { Acting } from '../features/organisations/index.ts'
 import type { BlobStore } from '../files/index.ts'
 import type { Environment } from '../platform/ctx.ts'
 import type { Pooler } from '../platform/db/db.ts'
-import { withMissing } from '../platform/http/problem.ts'
+import { plainFaults } from '../platform/fault-words.ts'
 import type { Marks } from '../platform/witness/witness.ts'
 
 /** Context of a command: the database as the operator, and the environments that the deployment serves. */
@@ -67,7 +67,7 @@ export function command<S extends z.ZodType>(spec: CommandSpec<S>): Command {
     ),
     notes: [],
     check(args) {
-      const faults = schema.safeParse(given(args), withMissing).error?.issues ?? []
+      const faults = schema.safeParse(given(args), plainFaults).error?.issues ?? []
       return faults.length === 0
         ? undefined
         : faults.map(({ path, message }) => `--${path.join('.')}: ${message}`).join('\n')

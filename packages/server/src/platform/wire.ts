@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { instantOf } from './clock.ts'
 import type { ListedRows } from './db/listed-rows.ts'
 import { failPlatform } from './errors.ts'
+import { wrongKind } from './fault-words.ts'
 import { named } from './named.ts'
 import type { Page } from './operation.ts'
 
@@ -92,8 +93,7 @@ const Json: z.ZodType<unknown> = z
 /** A JSON object that is stored as it was sent; the body's own depth limit bounds it. A record of zod would look at each member, which takes longer than parsing it. */
 export const AnyJsonObject = z
   .custom<Record<string, unknown>>((value) => kindOf(value) === 'object', {
-    error: ({ input }) =>
-      input === undefined ? 'is missing' : `Invalid input: expected record, received ${kindOf(input)}`,
+    error: ({ input }) => (input === undefined ? 'is missing' : wrongKind('object', input)),
   })
   .meta({ type: 'object', propertyNames: { type: 'string' }, additionalProperties: {} })
 

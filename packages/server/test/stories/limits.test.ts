@@ -131,6 +131,9 @@ test('a price that the token cannot express, or zero where a transfer must pay i
 
 test('a payment below the minimum is 422, and the minimum itself is accepted', async () => {
   expect(await codesOf([challenge({ price: '0.000999' })])).toEqual(['422 amount-below-minimum'])
+  expect((await challenge({ price: '0.000999' })).body.detail).toMatch(
+    /^The price is below 0\.001 USD, .* on base-sepolia/,
+  )
   const smallest = await challenge({ price: '0.001' })
   const credential = await payer.credential(smallest)
   expect(await codesOf([verify(credential, { price: '0.000999' })])).toEqual(['422 amount-below-minimum'])

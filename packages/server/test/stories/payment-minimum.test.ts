@@ -119,6 +119,7 @@ test('a network whose gas costs more than the price is not offered, in either pr
   expect(networksOf(await challenge(wallets))).toEqual({ x402: [base.caip2], mpp: [base.caip2] })
   expect(await outcomeOf(challenge())).toBe(below)
   expect(await outcomeOf(challenge({ price: '0.069999' }))).toBe(below)
+  expect((await challenge()).body.detail).toMatch(/^The price is below 0\.07 USD, /)
   expect(await outcomeOf(challenge({ price: '0.07' }))).toBe('200')
 
   weiPerGas.set(ethereum.name, cheap)

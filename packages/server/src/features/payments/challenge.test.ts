@@ -199,6 +199,12 @@ test('a price of zero requires a proof on Tempo, wherever the wallet is, and has
   expect([x402Only.status, codeOf(x402Only), x402Only.body.reason]).toEqual([422, 'amount-invalid', 'zero'])
 })
 
+test('a price with more decimals than the token says how many the token has', async () => {
+  const response = await challenge({ price: '0.01234567' })
+  expect([codeOf(response), response.body.reason]).toEqual(['amount-invalid', 'too-many-digits'])
+  expect(response.body.detail).toBe('The price has more than the 6 decimals of USDC.')
+})
+
 test('in live mode a proof is required on Tempo’s main network', async () => {
   const walletId = await aWalletOn('base', ['USDC'], org.liveKey)
   const offer = offerOf(await challenge({ walletId, price: '0' }, org.liveKey))

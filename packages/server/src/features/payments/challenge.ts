@@ -17,14 +17,17 @@ import type { RecurringTask } from '../../platform/recurring-task.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { deleteQuietCallers, findOldestRequest, noteCaller } from './caller-store.ts'
 import {
+  belowMinimum,
   isFree,
   isWorthSettling,
   isWorthSponsoring,
+  minimumOn,
   rawPrice,
+  refusedZero,
   refuseSanctionedReceivers,
   tokensByAuthorization,
 } from './credential.ts'
-import { fail, failBody } from './errors.ts'
+import { fail } from './errors.ts'
 import { type MppTerms, mppTermsOf, type Scope, scopeOf } from './mpp/terms.ts'
 import { mintChallengeId, paymentIdentifierExtension } from './new-payment.ts'
 import { signOffers } from './offers/sign.ts'
@@ -125,12 +128,18 @@ function x402Offers(
  * Explains why no protocol can make an offer: x402 cannot charge a price of zero, and no protocol supports a token it cannot move
  * or an amount below the minimum.
  */
-function refusalOf(ctx: Pick<Ctx, 'chains'>, request: ChallengeRequest, wallets: readonly ReceivingWallet[]): Error {
-  if (isFree(request.price)) return failBody('amount-invalid', { reason: 'zero' })
-  const isPayable = wallets.some(
+function refusalOf(
+  ctx: Pick<Ctx, 'chains' | 'gasPrices' | 'settleMicroUsdMin'>,
+  request: ChallengeRequest,
+  wallets: readonly ReceivingWallet[],
+): Error {
+  if (isFree(request.price)) return refusedZero()
+  const payable = wallets.filter(
     (wallet) => tokensByAuthorization(ctx, wallet).length > 0 || !wallet.network.settlesEip3009,
   )
-  return isPayable ? failBody('amount-below-minimum') : fail('chain-not-supported')
+  const [first, ...others] = payable.map(({ network }) => minimumOn(ctx, network))
+  if (first === undefined) return fail('chain-not-supported')
+  return belowMinimum(others.reduce((least, one) => (one.nanoUsd < least.nanoUsd ? one : least), first))
 }
 
 const windowMs = 60_000

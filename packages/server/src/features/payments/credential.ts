@@ -1,9 +1,11 @@
 import {
   type Address,
+  type AmountFault,
   type AuthorizationVerdict,
   checkAuthorization,
   decodePayment,
   type Expected,
+  formatAmount,
   type Network,
   type PaymentPayload,
   priceInStablecoin,
@@ -130,28 +132,56 @@ export function isFree(price: string): boolean {
  */
 export function rawAmountOf(price: string, token: TokenInfo): bigint {
   const raw = priceInStablecoin(price, token)
-  if (typeof raw !== 'bigint') throw failBody('amount-invalid', { reason: raw })
+  if (typeof raw !== 'bigint') throw invalidAmount(raw, token)
   return raw
 }
 
 /** Returns `rawAmountOf` of a price above zero: a transfer of nothing would cost gas and move no money. */
 export function rawPrice(price: string, token: TokenInfo): bigint {
   const raw = rawAmountOf(price, token)
-  if (raw === 0n) throw failBody('amount-invalid', { reason: 'zero' })
+  if (raw === 0n) throw invalidAmount('zero', token)
   return raw
 }
+
+const zeroPrice = 'The price is zero, which only MPP can express.'
+
+/** The detail states the limit too, since logs of sellers show nothing else. */
+function invalidAmount(reason: AmountFault | 'zero', { symbol, decimals }: TokenInfo): Error {
+  const details = {
+    zero: zeroPrice,
+    negative: 'The price is negative.',
+    'not-a-decimal': 'The price is not decimal text such as "0.01".',
+    'too-many-digits': `The price has more than the ${decimals} decimals of ${symbol}.`,
+    'too-large': `The price is more than ${symbol} can express.`,
+  }
+  return failBody('amount-invalid', { reason, detail: details[reason] })
+}
+
+/** Refuses a price of zero where no protocol can express one. */
+export const refusedZero = (): Error => failBody('amount-invalid', { reason: 'zero', detail: zeroPrice })
 
 /** Gas to settle the cheapest payment, including its share of a transaction. */
 const gasOfCheapest = 70_000n
 
+/** The least that a challenge may charge on a network, in billionths of a US dollar. */
+interface Minimum {
+  readonly network: Network
+  readonly nanoUsd: bigint
+}
+
 /**
- * Whether a challenge may charge this amount: settling must not cost more than the amount now. Where the payer pays the gas, only
+ * Returns the least that a challenge may charge now: settling must not cost more than the amount. Where the payer pays the gas, only
  * the operator's minimum applies. So it does for a network without nodes, or whose nodes have not reported a gas price: stub payments need
  * none, and nothing else is verified there.
  */
-export function isWorthSettling(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): boolean {
+export function minimumOn(ctx: PriceCtx, network: Network): Minimum {
   const cost = network.settlesEip3009 ? ctx.gasPrices.knownCostOf(network, gasOfCheapest) : 0n
-  return !isWorthLess(raw, token, nanoUsdMin(ctx, cost))
+  return { network, nanoUsd: nanoUsdMin(ctx, cost) }
+}
+
+/** Whether a challenge may charge this amount on the network. */
+export function isWorthSettling(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): boolean {
+  return !isWorthLess(raw, token, minimumOn(ctx, network).nanoUsd)
 }
 
 /**
@@ -160,7 +190,15 @@ export function isWorthSettling(ctx: PriceCtx, network: Network, token: TokenInf
  */
 export function refuseBelowMinimum(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): void {
   const leastCost = network.settlesEip3009 ? ctx.gasPrices.leastCostOf(network, gasOfCheapest) : 0n
-  if (isWorthLess(raw, token, nanoUsdMin(ctx, leastCost))) throw failBody('amount-below-minimum')
+  const nanoUsd = nanoUsdMin(ctx, leastCost)
+  if (isWorthLess(raw, token, nanoUsd)) throw belowMinimum({ network, nanoUsd })
+}
+
+/** The refusal of a price. It names the minimum, rounded up to what a token with 6 decimals can pay. */
+export function belowMinimum({ network, nanoUsd }: Minimum): Error {
+  const least = formatAmount((nanoUsd + 999n) / 1_000n, 6)
+  const detail = `The price is below ${least} USD, the smallest payment that is settled on ${network.name} now. Raise it, or offer a cheaper chain.`
+  return failBody('amount-below-minimum', { detail })
 }
 
 /** Gas of a transfer on Tempo to an account that has the token. */

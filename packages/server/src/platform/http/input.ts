@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import type { Deps } from '../ctx.ts'
 import { failPlatform, Problem } from '../errors.ts'
+import { plainFaults } from '../fault-words.ts'
 import type { Operation } from '../operation.ts'
 import { groupMetadata, unstorableText, unstorableTexts } from '../wire.ts'
 import { hasUnusualEscape, readJson, shapeOf } from './json.ts'
-import { faultsMax, validationProblem, withMissing } from './problem.ts'
+import { faultsMax, validationProblem } from './problem.ts'
 import type { RawRequest } from './success-response.ts'
 
 /** Created once: a schema is compiled when it is first used, which costs more than a request. */
@@ -29,10 +30,10 @@ export function readInput(
   const params = operation.params?.safeParse(request.params)
   if (params?.success === false) throw unknownResource(operation)
   const querySchema = operation.query ?? noQuery
-  const query = querySchema.safeParse(groupMetadata(request.query, querySchema), withMissing)
+  const query = querySchema.safeParse(groupMetadata(request.query, querySchema), plainFaults)
   const given = operation.streamsInput === undefined ? readBody(operation, request) : undefined
   const body =
-    operation.streamsInput === undefined ? (operation.input ?? noInput).safeParse(given, withMissing) : undefined
+    operation.streamsInput === undefined ? (operation.input ?? noInput).safeParse(given, plainFaults) : undefined
   const issues = [query, body].flatMap((parsed) => (parsed?.success === false ? parsed.error.issues : []))
   // Of more faults than are listed no further ones are needed.
   if (operation.takesAnyText !== true && issues.length < faultsMax) {

@@ -119,13 +119,6 @@ function messageOf(issue: z.core.$ZodIssue): string {
   return required.length === 0 ? issue.message : [...new Set(required)].join(', or ')
 }
 
-/** Parses with the message "is missing" for a value that is required and not there. */
-export const withMissing: z.core.ParseContext<z.core.$ZodIssue> = {
-  error: ({ code, input }) => (input === undefined && missingCodes.has(code) ? 'is missing' : undefined),
-}
-
-const missingCodes: ReadonlySet<unknown> = new Set(['invalid_type', 'invalid_value', 'invalid_union'])
-
 /** RFC 6901. */
 function pointer(path: readonly PropertyKey[]): string {
   return path.map((part) => `/${String(part).slice(0, 128).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
