@@ -36,6 +36,39 @@ export function environmentScenarios({ dev, browser, open }: Stage, demoData: ()
     })
   })
 
+  test('the quick start of an organisation without a wallet names the next step, and shows no error', async () => {
+    await open({}, async (page, { faults }) => {
+      await page.goto(`${dev().dashboardUrl}/live/quick-start`)
+      await page.getByText('The code needs a wallet that is paid.').waitFor()
+      expect(await page.getByRole('alert').count()).toBe(0)
+      await page.getByRole('link', { name: 'Add one' }).click()
+      await page.waitForURL(/live\/wallets\?kind=own/)
+      expect(faults).toEqual([])
+    })
+  })
+
+  test('a payment to a wallet that was registered as base is on Base Sepolia in test', async () => {
+    const { apiKey, baseUrl, dashboardUrl } = dev()
+    const purser = createPurser({ apiKey, baseUrl })
+    const address = '0x2Fb0e4Bc3c1d5F77B2bD0cB6B5b7F4f5dC1fE1a1'.toLowerCase()
+    const wallet = await purser.wallets.byo.create({ address, chain: 'base', supportedTokens: ['USDC'], name: 'Till' })
+    const { paymentId } = await purser.payments.verify({
+      ...{ protocol: 'x402', credential: 'stub_payment_accepted', price: '0.01', currency: 'USD' },
+      ...{ walletId: wallet.id, resource: 'https://api.example.com/till', method: 'GET' },
+    })
+    await open({}, async (page, { faults }) => {
+      await page.goto(`${dashboardUrl}/test/payments?chain=base`)
+      const choices = () => page.getByLabel('Network').locator('option').allInnerTexts()
+      await expect.poll(choices).toContain('Base Sepolia (base)')
+      await page.goto(`${dashboardUrl}/test/payments/${paymentId}`)
+      await page
+        .getByRole('definition')
+        .filter({ hasText: /^Base Sepolia$/ })
+        .waitFor()
+      expect(faults).toEqual([])
+    })
+  })
+
   test('no page of live shows anything of test, not even by its address', async () => {
     const demo = await demoData()
     const { walletId, dashboardUrl, baseUrl } = dev()

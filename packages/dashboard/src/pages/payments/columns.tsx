@@ -1,6 +1,6 @@
 import type { PaymentLog } from '@purser/sdk'
 import { createdColumn } from '../../ui/created-column.tsx'
-import { networkName } from '../../ui/format.ts'
+import { Network } from '../../ui/network.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import { StateBadge, Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -26,7 +26,7 @@ export const paymentColumns: readonly Column<PaymentLog>[] = [
     from: 'lg',
     cell: ({ protocol }) => <Tag>{protocolNames[protocol]}</Tag>,
   },
-  { id: 'chain', head: 'Network', width: 'w-30', from: 'xl', cell: ({ chain }) => networkName(chain) },
+  { id: 'chain', head: 'Network', width: 'w-30', from: 'xl', cell: ({ chain }) => <Network chain={chain} /> },
   {
     id: 'payer',
     head: 'Payer',

@@ -7,7 +7,7 @@ import { useRefreshOn } from '../../live/use-live.ts'
 import { Button } from '../../ui/button.tsx'
 import { classes } from '../../ui/classes.ts'
 import { ErrorBlock } from '../../ui/error-block.tsx'
-import { networkName } from '../../ui/format.ts'
+import { Network } from '../../ui/network.tsx'
 import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
 import { Timeline } from '../../ui/timeline.tsx'
 import { toastDone, toastFailed } from '../../ui/toast.tsx'
@@ -112,7 +112,9 @@ function PaymentFacts({ payment }: { payment: Payment }) {
       <Fact name="Paid to">
         <OnChain value={payTo} network={chain} kind="address" />
       </Fact>
-      <Fact name="Network">{networkName(chain)}</Fact>
+      <Fact name="Network">
+        <Network chain={chain} />
+      </Fact>
       <Fact name="Protocol">{protocolNames[payment.protocol]}</Fact>
       {walletId !== null && (
         <Fact name="Wallet">

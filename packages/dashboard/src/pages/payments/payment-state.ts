@@ -1,5 +1,5 @@
 import type { Payment, PaymentStatus } from '@purser/sdk'
-import { networkName, sentenceCase } from '../../ui/format.ts'
+import { sentenceCase } from '../../ui/format.ts'
 import type { MoneyState } from '../../ui/state.tsx'
 
 interface Stated {
@@ -21,12 +21,12 @@ export function paymentState(status: PaymentStatus): Stated {
 }
 
 /** Where the money is now, and why, in one sentence. */
-export function whereItIs({ status, failureReason, token, chain, txHash }: Payment): string {
+export function whereItIs({ status, failureReason, token, txHash }: Payment): string {
   if (status === 'settled' && txHash === null)
     return 'A simulated payment of the test environment: no chain was involved.'
   if (status === 'settled') return 'The money has moved to your wallet.'
   if (status === 'settling')
-    return `The transaction is on its way to ${networkName(chain)}. The payment is settled when a block includes it.`
+    return 'The transaction is on its way to the chain. The payment is settled when a block includes it.'
   if (status === 'verified')
     return `The payer has signed it. No ${token} has moved yet: the payment waits for settlement.`
   if (status === 'voided') return 'It was voided before any money moved.'

@@ -1,7 +1,8 @@
 import type { Payment, Purser } from '@purser/sdk'
 import { Link } from '@tanstack/react-router'
 import { Check } from 'lucide-react'
-import { count, groupDecimal, networkName } from '../../ui/format.ts'
+import { count, groupDecimal } from '../../ui/format.ts'
+import { Network } from '../../ui/network.tsx'
 import type { TimelineStep } from '../../ui/timeline.tsx'
 import { Id, OnChain } from '../../ui/values.tsx'
 import { protocolNames } from './columns.tsx'
@@ -89,7 +90,11 @@ function onTheWay({
       {
         key: 'sent',
         state: status === 'settling' ? 'pending' : 'settled',
-        title: `Sent to ${networkName(chain)}`,
+        title: (
+          <>
+            Sent to <Network chain={chain} />
+          </>
+        ),
         children: (
           <>
             <OnChain value={txHash} network={chain} kind="tx" />
@@ -104,7 +109,11 @@ function onTheWay({
         {
           key: 'sent',
           state: 'pending',
-          title: `On its way to ${networkName(chain)}`,
+          title: (
+            <>
+              On its way to <Network chain={chain} />
+            </>
+          ),
           children: 'It is queued for the next batch.',
         },
       ]

@@ -6,6 +6,7 @@ import { chainsQuery } from '../../api/chains.ts'
 import { usePurser, useWorkspace } from '../../api/context.ts'
 import { Button } from '../../ui/button.tsx'
 import { ChoiceFilter } from '../../ui/choice-filter.tsx'
+import { actualNetwork } from '../../ui/explorer.ts'
 import { Select, SubmittedInput } from '../../ui/form.tsx'
 import { networkName } from '../../ui/format.ts'
 import { PhoneFilters } from '../../ui/phone-filters.tsx'
@@ -103,12 +104,16 @@ interface FilterProps {
   readonly onSet: (value: string) => void
 }
 
-/** The chains that have a node here, by the names of wallets, and the chain of the URL. */
+/** The chains that have a node here, by the names of wallets, and the chain of the URL. Two names may mean one network. */
 function ChainFilter(props: FilterProps) {
-  const { data = [] } = useQuery(chainsQuery(usePurser()))
+  const { purser, environment } = useWorkspace()
+  const { data = [] } = useQuery(chainsQuery(purser))
   const names = data.filter(({ configured }) => configured).map(({ name }): string => name)
   const all = props.value === undefined || names.includes(props.value) ? names : [...names, props.value]
-  const choices = all.map((id) => ({ id, name: networkName(id) }))
+  const choices = all.map((id) => {
+    const network = actualNetwork(id, environment)
+    return { id, name: network === id ? networkName(id) : `${networkName(network)} (${id})` }
+  })
   return <ChoiceFilter label="Network" className="sm:max-w-40" any="Any network" choices={choices} {...props} />
 }
 

@@ -95,7 +95,7 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
           label="From"
           fault={
             wallets.data?.length === 0 && own === undefined
-              ? `You have no managed wallet on ${networkName(payment.chain)}. Create one under Wallets.`
+              ? `You have no managed wallet on ${networkName(actualNetwork(payment.chain, environment))}. Create one under Wallets.`
               : undefined
           }
         >

@@ -1,3 +1,4 @@
+import { NotFoundError } from '@purser/sdk'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { KeyRound } from 'lucide-react'
@@ -79,14 +80,17 @@ function YourServer() {
   )
 }
 
+/** An organisation without a wallet has only not begun. Anything else is a fault. */
 function NoWallet({ error, onRetry }: { error: unknown; onRetry: () => void }) {
+  if (!(error instanceof NotFoundError)) return <ErrorBlock error={error} onRetry={onRetry} />
   return (
-    <div className="flex flex-col items-start gap-2">
-      <ErrorBlock error={error} onRetry={onRetry} />
-      <Link to="/wallets" className="text-accent-text hover:underline">
-        Open Wallets
-      </Link>
-    </div>
+    <p className="text-ink-2">
+      The code needs a wallet that is paid.{' '}
+      <Link to="/wallets" search={{ kind: 'own' }} className="text-accent-text underline">
+        Add one
+      </Link>{' '}
+      first.
+    </p>
   )
 }
 
