@@ -16,7 +16,7 @@ const dev = await startDev({ ...settings, signal }).catch((error: unknown) => {
   if (signal.aborted) process.exit(0)
   return fail(`Purser did not start: ${sentenceOf(error)}`)
 })
-print(banner(dev, { portRequested: settings.port, dataDir: path.relative('', dev.dataDir) || '.' }))
+print(banner(dev, { portRequested: settings.port, dataDir: shortest(dev.dataDir) }))
 
 const stop = () =>
   dev.stop().then(
@@ -25,6 +25,12 @@ const stop = () =>
   )
 if (signal.aborted) await stop()
 signal.addEventListener('abort', stop)
+
+/** The path from here, or the whole path of a directory outside. */
+function shortest(directory: string): string {
+  const relative = path.relative('', directory) || '.'
+  return relative.startsWith('..') ? directory : relative
+}
 
 function print(text: string): void {
   process.stdout.write(`${text}\n`)

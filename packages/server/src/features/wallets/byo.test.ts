@@ -133,7 +133,8 @@ test('a live key on a test chain is 422 chain-not-available, and on a mainnet ch
 test('one address is registered once per resolved network, whatever its letter case and the chain’s name', async () => {
   const org = await world.organisation()
   const address = anAddress()
-  expect((await register(org, { address, chain: 'base' })).status).toBe(201)
+  const first = await register(org, { address, chain: 'base' })
+  expect(first.status).toBe(201)
   for (const changes of [
     { address, chain: 'base' },
     { address: address.toLowerCase(), chain: 'base' },
@@ -141,6 +142,7 @@ test('one address is registered once per resolved network, whatever its letter c
   ]) {
     const refused = await register(org, changes)
     expect([refused.status, codeOf(refused)]).toEqual([409, 'wallet-already-registered'])
+    expect(refused.body.detail).toBe(`The address is registered on this network already, as ${first.body.id}.`)
   }
   expect((await register(org, { address, chain: 'ethereum' })).status).toBe(201)
   expect((await register(org, { address }, org.liveKey)).status).toBe(201)

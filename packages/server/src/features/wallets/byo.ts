@@ -15,6 +15,7 @@ import type { ByoWallet, NewByoWallet, WalletChange } from './schema.ts'
 import {
   type ByoWalletRow,
   findByoWallet,
+  findByoWalletAt,
   insertByoWallet,
   listByoWallets,
   lockByoWallet,
@@ -48,7 +49,7 @@ export async function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promis
     }
     await lockCounter(tx, ctx.tenant, 'byoWallets', periodOf('byoWallets', wallet.createdAt))
     const inserted = await insertByoWallet(tx, ctx.tenant, wallet)
-    if (!inserted) throw fail('wallet-already-registered')
+    if (!inserted) throw alreadyRegistered(await findByoWalletAt(tx, ctx.tenant, wallet))
     await countOrRefuse(tx, ctx, 'byoWallets')
     await watchAddress(ctx, tx, { ...wallet, walletId: wallet.id })
     const details = { address: wallet.address, chain: wallet.chain, network: wallet.network }
@@ -56,6 +57,12 @@ export async function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promis
     await ctx.idempotency?.commit(tx, wallet.id)
     return shown(wallet)
   })
+}
+
+/** The detail names the wallet, so that a setup that runs again can go on with it. */
+function alreadyRegistered(wallet: ByoWalletRow | undefined): Error {
+  const detail = wallet && `The address is registered on this network already, as ${wallet.id}.`
+  return fail('wallet-already-registered', detail === undefined ? {} : { detail })
 }
 
 /**

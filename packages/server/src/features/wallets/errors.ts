@@ -67,7 +67,7 @@ export const fail = defineErrors({
     causes: [
       'The organisation has this address on this network already. In test, `base` and `base-sepolia` are the same network.',
     ],
-    fix: 'Use the wallet that exists: `GET /wallet-infra/byo-wallets` lists it. To offer other tokens, delete it and register it again with other `supportedTokens`.',
+    fix: 'Use the wallet that exists: `detail` has its id, and `GET /wallet-infra/byo-wallets` lists it. To offer other tokens, delete it and register it again with other `supportedTokens`.',
   },
   'token-not-supported': {
     status: 422,

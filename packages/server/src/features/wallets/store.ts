@@ -44,6 +44,21 @@ export function findByoWallet(db: Queryable, tenant: Tenant, walletId: ByoWallet
   )
 }
 
+/** The wallet that has the address on that network. */
+export function findByoWalletAt(
+  tx: Tx,
+  tenant: Tenant,
+  { network, address }: Pick<ByoWalletRow, 'network' | 'address'>,
+): Promise<ByoWalletRow | undefined> {
+  return tx.maybeOne(
+    ByoWalletRow,
+    sql`
+    select ${columns} from byo_wallets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
+      and network = ${network} and address = ${address} and deleted_at is null`,
+  )
+}
+
 /** Wallets, newest first, one more than the limit. */
 export function listByoWallets(
   db: Queryable,

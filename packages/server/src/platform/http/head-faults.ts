@@ -22,8 +22,10 @@ export function headFault(request: IncomingMessage & { readonly originalUrl?: st
   if (single.some((name) => occurrences(rawHeaders, name) > 1)) return failPlatform('bad-request')
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
   const isEncoded = encoding !== '' && encoding !== 'identity'
-  return isEncoded && announcesBody(headers) ? failPlatform('unsupported-media-type') : undefined
+  return isEncoded && announcesBody(headers) ? failPlatform('unsupported-media-type', { detail: encoded }) : undefined
 }
+
+const encoded = 'The service decodes no Content-Encoding. Send the body uncompressed.'
 
 const longQuery = `The query must have at most ${parametersMax} parameters.`
 
