@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
 import { offerOf, payByEvmCharge } from '../mpp-agent.ts'
 import { asVersion1, endGracePeriod, type Sold, settledLongAgo, signatureFor, withExtra } from '../redemption-claims.ts'
+import { timesCovered } from '../steady-witness.ts'
 import {
   type Answer,
   aPayer,
@@ -349,7 +350,7 @@ test('another organisation cannot redeem, report or finish', async () => {
   expect(outcomeOf(await ask('/payments/redeem', own))).toEqual(notRedeemable)
 })
 
-test('a lost answer of a redemption is repeated by its Idempotency-Key', async () => {
+test('a lost answer of a redemption is repeated by its Idempotency-Key, and the witness covers it', async () => {
   const sold = await x402()
   const { paymentId } = (await settled(sold)).body
   await redeem(sold)
@@ -357,8 +358,10 @@ test('a lost answer of a redemption is repeated by its Idempotency-Key', async (
   const headers = { 'idempotency-key': 'lost-answer' }
   const ask = () =>
     request(world.base, { key: org.testKey, method: 'POST', path: '/payments/redeem', body: sold, headers })
+  const before = await timesCovered(world.database.db)
   const [one, two] = [await ask(), await ask()]
   expect([one.status, two.body]).toEqual([200, one.body])
+  expect(await timesCovered(world.database.db)).toBeGreaterThan(before)
 })
 
 test('the right to serve is stored sealed with its Idempotency-Key, and repeated for no other API key', async () => {

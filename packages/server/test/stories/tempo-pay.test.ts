@@ -5,6 +5,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
+import { failPlatform } from '../../src/platform/errors.ts'
 import { timesCovered } from '../steady-witness.ts'
 import {
   aTempoPayer,
@@ -106,6 +107,24 @@ test('a repeat with the same Idempotency-Key gets the first answer', async () =>
   const first = await ask()
   expect(first.status).toBe(200)
   expect((await ask()).body).toEqual(first.body)
+})
+
+test('a payment that the witness cannot cover is not confirmed to a repeat either, until the witness covers it', async () => {
+  const offer = await challenge()
+  const hash = await payer.broadcast(offer)
+  const body = { protocol: 'mpp', credential: push(offer, hash, payer), price: '0.01', walletId: wallet.id, resource }
+  const ask = () => world.call(org.testKey, 'POST', '/payments/verify', body, { 'idempotency-key': 'tempo-uncovered' })
+  const { witness } = world.server.deps
+  const { cover } = witness
+  witness.cover = () => Promise.reject(failPlatform('service-unavailable'))
+  try {
+    expect((await ask()).status).toBe(503)
+    expect((await ask()).status).toBe(503)
+  } finally {
+    witness.cover = cover
+  }
+  const confirmed = await ask()
+  expect([confirmed.status, confirmed.body.txHash]).toEqual([200, hash])
 })
 
 test('a transaction that its payer broadcast is accepted by its hash, once, and the witness covers it', async () => {

@@ -278,9 +278,12 @@ function receivedPayload(payment: NewPayment): Record<string, unknown> {
   }
 }
 
-/** Returns the response of verifying this payment. It serves a repeat whose first response was never sent. */
+/**
+ * Returns the response of verifying this payment. It serves a repeat whose first response was never sent, perhaps because the witness could not cover
+ * the payment. A payment whose money has moved or may move is covered before the seller delivers for this response.
+ */
 export async function verifiedResponse(
-  ctx: Pick<Ctx, 'clock' | 'db' | 'screening' | 'settlementTokens' | 'tenant'>,
+  ctx: Pick<Ctx, 'clock' | 'db' | 'screening' | 'settlementTokens' | 'tenant' | 'witness'>,
   paymentId: string,
 ): Promise<z.input<typeof VerifiedPayment>> {
   if (paymentId.endsWith(underpricedMark)) throw underpriced()
@@ -288,6 +291,7 @@ export async function verifiedResponse(
   if (row === undefined) throw fail('payment-not-found')
   refuseUnpaid(row)
   refuseWorthless(ctx, row)
+  if (row.status !== 'verified') await ctx.witness.cover()
   return responseOf(ctx, row)
 }
 

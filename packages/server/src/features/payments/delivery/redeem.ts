@@ -128,7 +128,7 @@ async function decide(
  * has it now.
  */
 export async function redeemedBefore(
-  ctx: Pick<Ctx, 'db' | 'settlementTokens' | 'tenant'>,
+  ctx: Pick<Ctx, 'db' | 'settlementTokens' | 'tenant' | 'witness'>,
   granted: string,
 ): Promise<z.input<typeof Redemption>> {
   const [paymentId = '', digest = ''] = granted.split(' ')
@@ -144,13 +144,15 @@ function digestOf(token: string): string {
   return hash('sha256', token, 'base64url')
 }
 
+/** The caller delivers for this response, so the witness covers the payment and its redemption first. */
 async function redemptionResponse(
-  ctx: Pick<Ctx, 'db' | 'settlementTokens' | 'tenant'>,
+  ctx: Pick<Ctx, 'db' | 'settlementTokens' | 'tenant' | 'witness'>,
   paymentId: PaymentId,
   token: string,
 ): Promise<z.input<typeof Redemption>> {
   const payment = await findPayment(ctx.db, ctx.tenant, paymentId)
   if (payment === undefined) throw new Error('a payment disappeared')
+  await ctx.witness.cover()
   return { ...responseOf(ctx, payment), redemptionToken: token, expiresIn: leaseMs / 1_000 }
 }
 
