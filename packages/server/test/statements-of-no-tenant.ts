@@ -5,7 +5,7 @@
  */
 export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   'approvals/store.ts': { api_keys: 1, movement_approvals: 8 },
-  'funds/store.ts': { reservations: 12, transfers: 1 },
+  'funds/store.ts': { reservations: 14, transfers: 1 },
   'organisations/key-store.ts': { api_keys: 2 },
   'organisations/member-store.ts': { members: 1 },
   'payments/delivery/store.ts': { payments: 2 },
@@ -25,7 +25,7 @@ export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>
   'requests/store.ts': { request_log: 1 },
   'sessions/store.ts': { payments: 2, sessions: 1 },
   'transfers/gasless/store.ts': { transfers: 1 },
-  'transfers/outcome-store.ts': { transfers: 17 },
+  'transfers/outcome-store.ts': { transfers: 18 },
   'transfers/partner-store.ts': { transfers: 8 },
   'transfers/paying/store.ts': { wallet_payments: 9 },
   'transfers/quote-store.ts': { transfer_quotes: 1 },

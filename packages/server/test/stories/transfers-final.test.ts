@@ -1,7 +1,9 @@
 import { fundToken, tokenBalance } from '@purser/devnet'
-import { networkByName } from '@purser/protocol'
+import { networkByName, requireNetwork } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { hasTooManyOpen } from '../../src/features/funds/index.ts'
+import { sharersOf } from '../../src/features/plans/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import {
   aChild,
@@ -139,6 +141,29 @@ test('a transfer that reverted in a block that is undone beyond the payment dept
   expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
 })
 
+test('no receipt is read of transfers whose blocks are not safe, however long that takes', async () => {
+  const master = await aLimitedMaster()
+  const id = await begin(stage, bodyFrom(master))
+  await mineUntilConfirmed(id)
+  await mineToDepth()
+  const isAwaited = async (): Promise<boolean> => {
+    const statement = sql`select finality_at is not null as is_awaited from transfers where id = ${id}`
+    return (await stage.world.database.db.one(z.object({ isAwaited: z.boolean() }), statement)).isAwaited
+  }
+  await expect.poll(isAwaited, patient).toBe(true)
+  const count = (): number => stage.node.requested('eth_getTransactionReceipt')
+  const before = count()
+  const safeReads = stage.node.requested('eth_getBlockByNumber')
+  const isLookedAt = (): boolean => {
+    stage.clock.forward(15_000)
+    return stage.node.requested('eth_getBlockByNumber') > safeReads + 60
+  }
+  await expect.poll(isLookedAt, driving).toBe(true)
+  expect(count() - before).toBe(0)
+  await mineUntilFinal(id)
+  expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
+})
+
 test('a transfer that reverted fails once its block is safe, and releases its reservation', async () => {
   const master = await aLimitedMaster()
   const usdc = networkByName('base')?.tokens.find(({ symbol }) => symbol === 'USDC')?.address ?? '0x'
@@ -185,6 +210,7 @@ test('a gasless transfer ends by the same rule: open at the payment depth, and c
   await mineToDepth()
   stage.clock.forward(5_000)
   await untilSettled(id)
+  expect(await hasUnused(child), 'its signature is used').toBe(false)
   expect(await attemptsOf(stage, id), 'it has no transaction of its own').toEqual([])
   expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed' })
   expect([await hasEnded(stage, id), await eventsOf(stage, id)]).toEqual([false, []])
@@ -201,9 +227,11 @@ test('a gasless transfer whose block is undone beyond the payment depth is pendi
   await mineUntilConfirmed(id)
   await mineToDepth()
   await untilSettled(id)
+  expect(await hasUnused(child)).toBe(false)
   await stage.chain.revert({ id: before })
   await stage.chain.mine({ blocks: 20 })
   await untilStatus(id, 'pending')
+  expect(await hasUnused(child)).toBe(true)
   expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(0n)
   expect(await eventsOf(stage, id)).toEqual([])
   await mineUntilFinal(id)
@@ -219,4 +247,10 @@ async function untilSettled(id: string): Promise<void> {
     return (await stage.world.database.db.one(z.object({ state: z.string() }), statement)).state
   }
   await expect.poll(state, patient).toBe('settled')
+}
+
+/** Whether the wallet has a signature that may still be used. */
+function hasUnused({ address: owner }: Managed): Promise<boolean> {
+  const account = { network: requireNetwork('base'), owner }
+  return hasTooManyOpen(stage.world.database.db, account, sharersOf(stage.org.id), { ofAccount: 0, ofShare: 5_000 })
 }

@@ -51,6 +51,8 @@ export {
   keepAllowances,
   lockOwners,
   markAllowancesGone,
+  markAuthorizationsUsed,
+  markAuthorizationUnused,
   type NewReservation,
   type WalletAsset,
   type Want,

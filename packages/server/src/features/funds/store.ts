@@ -110,7 +110,7 @@ export async function hasTooManyOpen(
   sharers: Sql,
   most: { readonly ofAccount: number; readonly ofShare: number },
 ): Promise<boolean> {
-  const open = sql`r.network = ${network.name} and r.authorization_nonce is not null and r.ended_at is null`
+  const open = sql`r.network = ${network.name} and r.authorization_nonce is not null and r.used_at is null and r.ended_at is null`
   const { ofAccount, ofShare } = await db.one(
     z.object({ ofAccount: z.bigint(), ofShare: z.bigint() }),
     sql`
@@ -124,6 +124,18 @@ export async function hasTooManyOpen(
     ) as of_share`,
   )
   return ofAccount > most.ofAccount || ofShare > most.ofShare
+}
+
+/** Marks the authorizations of subjects as used, according to a block that may still be reorganized: their amounts stay reserved. */
+export async function markAuthorizationsUsed(tx: Tx, subjectIds: readonly string[], now: Date): Promise<void> {
+  if (subjectIds.length === 0) return
+  await tx.run(sql`
+    update reservations set used_at = ${now} where subject_id = any(${subjectIds}::text[]) and authorization_nonce is not null`)
+}
+
+/** Marks the authorization of a subject as unused again, because its block is gone. */
+export async function markAuthorizationUnused(tx: Tx, subjectId: string): Promise<void> {
+  await tx.run(sql`update reservations set used_at = null where subject_id = ${subjectId} and used_at is not null`)
 }
 
 /** Deletes a subject's reservations that have no transaction yet, so that it can reserve anew in the same transaction. */

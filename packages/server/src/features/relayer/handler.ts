@@ -85,12 +85,14 @@ async function finish({ purposes }: Parts, tx: Tx, mined: readonly MinedTransact
   const groups = byPurpose([...purposes.values()], carried)
   if (carried.length > 1) for (const [purpose, own] of groups) await lockSubjects(tx, purpose, own)
   const hashes = new Map(mined.map(({ transaction: { id, hash } }) => [id, hash]))
-  const blocks = new Map(mined.map(({ transaction: { id }, receipt }) => [id, receipt.blockHash]))
+  const blocks = new Map(
+    mined.map(({ transaction: { id }, receipt: { blockNumber: number, blockHash: hash } }) => [id, { number, hash }]),
+  )
   for (const [purpose, own] of groups) {
     const [ownMoved, ownLeft] = [moved.filter((one) => own.includes(one)), left.filter((one) => own.includes(one))]
     if (ownLeft.length > 0) await purpose.onLeft?.(tx, ownLeft)
     const settled = withHashes(ownMoved, hashes).map(({ relay, hash: transactionHash }) => {
-      return { relay, transactionHash, blockHash: blocks.get(relay.transactionId), wei: spent.get(relay)?.wei ?? 0n }
+      return { relay, transactionHash, block: blocks.get(relay.transactionId), wei: spent.get(relay)?.wei ?? 0n }
     })
     if (settled.length > 0) await purpose.onSettled(tx, settled)
     const lost = ownLeft.map((relay) => ({ relay, wei: spent.get(relay)?.wei ?? 0n }))

@@ -37,11 +37,17 @@ export interface RelayFault {
   readonly reason: string
 }
 
+/** The block whose transaction moved the money. */
+export interface SettlingBlock {
+  readonly number: bigint
+  readonly hash: Hex
+}
+
 export interface SettledRelay {
   readonly relay: Relay
   readonly transactionHash: Hex
   /** The block of that transaction; undefined for a permit that somebody else used. */
-  readonly blockHash: Hex | undefined
+  readonly block: SettlingBlock | undefined
   /** The operator's cost of its transaction, in wei; 0 where somebody else sent it. */
   readonly wei: bigint
 }

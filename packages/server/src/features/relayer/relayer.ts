@@ -373,8 +373,8 @@ async function searchUse(parts: RelayerParts, network: Network, relay: CheckRow)
     const search = { since: relay.createdAt }
     const use = await findUse({ db: ctx.db, chain: ctx.chains.on(network) }, relay.payload, search)
     if (use.outcome === 'settled') {
-      const { transactionHash, blockHash } = use
-      await conclude(parts, [{ relay, transactionHash, blockHash, wei: 0n }])
+      const { transactionHash, block } = use
+      await conclude(parts, [{ relay, transactionHash, block, wei: 0n }])
     }
     if (use.outcome !== 'lost') return
     if (isUnended(relay)) await conclude(parts, [{ relay, fault: use.fault }])

@@ -16,13 +16,21 @@ import type { Tx } from '../../platform/db/db.ts'
 import { publishEvents } from '../../platform/events.ts'
 import type { EventId } from '../../platform/ids.ts'
 import type { RecurringTaskByNetwork } from '../../platform/recurring-task.ts'
-import { endAllowances, endReservations, keepAllowances } from '../funds/index.ts'
+import {
+  endAllowances,
+  endReservations,
+  keepAllowances,
+  markAuthorizationsUsed,
+  markAuthorizationUnused,
+} from '../funds/index.ts'
 import { relays } from '../relayer/index.ts'
 import { releasePolicy } from '../wallets/index.ts'
 import { gaslessPurpose } from './gasless/store.ts'
 import {
   type DueTransfer,
-  isAnyToFinalize,
+  isAnyAwaitingFinality,
+  listAwaitedBlocks,
+  listAwaiting,
   listToFinalize,
   lockSettled,
   markEnded,
@@ -197,10 +205,13 @@ export function isFollowed({ route, toNetwork, toToken }: TransferRow): boolean 
 type Work = Omit<Ctx, 'tenant'>
 
 const atOnce = 200
+/** Most batches of a run, and most blocks whose hashes it compares with the chain's. */
+const batchesMax = 20
+const comparedMax = 16
 const pollMsMin = 2_000
 const pollMsMax = 12_000
 
-/** Time of the next check of a block that is not final: two block times, within bounds. */
+/** Time of the next check of a block that too few nodes report as final: two block times, within bounds. */
 function nextFinalityPoll({ clock }: Pick<Work, 'clock'>, { blockTimeMs }: Network): Date {
   return instantOf(clock.now().getTime() + Math.min(pollMsMax, Math.max(pollMsMin, 2 * blockTimeMs)))
 }
@@ -215,28 +226,37 @@ export function endOrAwait(
   network: Network,
   settled: readonly Settled[],
 ): Promise<readonly TransferRow[]> {
-  return isFinalAtDepth(network) ? endAll(ctx, tx, settled) : awaitFinality(ctx, tx, network, settled)
+  return isFinalAtDepth(network) ? endAll(ctx, tx, settled) : awaitFinality(ctx, tx, settled)
 }
 
 /** Keeps transfers with an outcome at the payment depth open until their block is final. Returns those that are now reported. */
-export function awaitFinality(
+export async function awaitFinality(
   ctx: Pick<Work, 'clock'>,
   tx: Tx,
-  network: Network,
   settled: readonly Settled[],
 ): Promise<readonly TransferRow[]> {
-  return markSettled(tx, settled, { now: ctx.clock.now(), checkAt: nextFinalityPoll(ctx, network) })
+  const now = ctx.clock.now()
+  await markAuthorizationsUsed(tx, authorizedOf(settled), now)
+  return markSettled(tx, settled, now)
+}
+
+/** Transfers that an authorization moved: they have no transaction of their own. */
+function authorizedOf(settled: readonly Settled[]): readonly TransferId[] {
+  return settled.flatMap(({ transferId, transactionId }) => (transactionId === undefined ? [transferId] : []))
 }
 
 /**
  * Ends transfers whose block is final, and reopens those whose block is gone: the same bytes are sent again, or a new block decides.
  * Idempotent: each transfer is decided under its row lock, while it still waits for the checked block.
+ *
+ * A run reads once which block is final, and then only the transfers up to it, each once. Of the blocks above it, it compares some with the
+ * chain's in turn, each once for all of its transfers: the number of calls to nodes does not grow with the transfers that wait.
  */
 export const finalizeTransfers: RecurringTaskByNetwork<Deps> = {
   name: 'transfers.finalize',
-  everyMs: 500,
+  everyMs: 2_000,
   networks: ({ chains }) => awaitedOf(chains),
-  isDue: (networks, { clock }) => isAnyToFinalize(networks, clock.now()),
+  isDue: (networks) => isAnyAwaitingFinality(networks),
   runOn: finalizeOn,
 }
 
@@ -244,15 +264,41 @@ function awaitedOf({ configured }: Work['chains']) {
   return configured.filter((network) => !isFinalAtDepth(network))
 }
 
-async function finalizeOn(
-  ctx: ActingCtx & Pick<Work, 'chains' | 'db' | 'lanes' | 'log'>,
-  network: Network,
-): Promise<void> {
-  const due = await listToFinalize(ctx.db, network.name, ctx.clock.now(), atOnce)
+type Finalizing = ActingCtx & Pick<Work, 'awaitedCursors' | 'chains' | 'db' | 'lanes' | 'log'>
+
+async function finalizeOn(ctx: Finalizing, network: Network): Promise<void> {
+  const final = await ctx.chains.on(network).blocks.finalBlock()
+  if (final === undefined) return
+  for (let batch = 0; batch < batchesMax; batch += 1) {
+    const due = await listToFinalize(ctx.db, network.name, { final, now: ctx.clock.now(), limit: atOnce })
+    // Postponed before anything can fail, so that failing ones do not delay others.
+    const ids = due.map(({ transferId }) => transferId)
+    await postponeFinality(ctx.db, ids, nextFinalityPoll(ctx, network))
+    await decide(ctx, network, due)
+    if (due.length < atOnce) break
+  }
+  await decide(ctx, network, await listReplaced(ctx, network, final))
+}
+
+/** Transfers that wait for a block above the final one that the chain has replaced. Each call compares the next blocks; the first ones follow the last. */
+async function listReplaced(
+  { db, chains, awaitedCursors: cursors }: Pick<Work, 'awaitedCursors' | 'chains' | 'db'>,
+  { name }: Network,
+  final: bigint,
+): Promise<readonly DueTransfer[]> {
+  const cursor = cursors.get(name) ?? 0n
+  const above = cursor > final ? cursor : final
+  const blocks = await listAwaitedBlocks(db, name, { above, limit: comparedMax })
+  const last = blocks.length < comparedMax ? undefined : blocks.at(-1)
+  // The last one again: another block of its height may follow it.
+  cursors.set(name, last === undefined ? 0n : last.number - 1n)
+  const verdicts = await chains.on(requireNetwork(name)).blocks.areReplaced(blocks)
+  const replaced = blocks.filter((_, index) => verdicts[index] === 'yes')
+  return replaced.length === 0 ? [] : listAwaiting(db, name, replaced, atOnce)
+}
+
+async function decide(ctx: Finalizing, network: Network, due: readonly DueTransfer[]): Promise<void> {
   if (due.length === 0) return
-  // Postponed before anything can fail, so that failing ones do not delay others.
-  const ids = due.map(({ transferId }) => transferId)
-  await postponeFinality(ctx.db, ids, nextFinalityPoll(ctx, network))
   const verdicts = await confirmBlocks(ctx.chains.on(network), due)
   const of = (wanted: Verdict) => due.filter((_, index) => verdicts[index] === wanted)
   const final = of('yes')
@@ -303,7 +349,10 @@ async function reopen(ctx: Pick<Work, 'lanes' | 'log'>, tx: Tx, network: Network
   const details = { transferId, network: network.name, hash }
   ctx.log.error(details, 'the block of a confirmed transfer is gone; the transfer is pending again')
   await markUnsettled(tx, due)
-  if (transactionId === null) return reopenRelays(tx, transferId)
+  if (transactionId === null) {
+    await markAuthorizationUnused(tx, transferId)
+    return reopenRelays(tx, transferId)
+  }
   await ctx.lanes.reopen(tx, transactionId)
   tx.afterCommit(() => ctx.lanes.notify(network))
 }

@@ -141,12 +141,13 @@ async function settle(
 }
 
 async function awaitSettled(ctx: Pick<Work, 'clock'>, tx: Tx, decided: readonly Decided[]): Promise<void> {
-  for (const [network, some] of Map.groupBy(decided, ({ transfer }) => requireNetwork(transfer.fromNetwork)))
-    if (!isFinalAtDepth(network)) await awaitFinality(ctx, tx, network, some.map(settledBy))
+  const awaited = decided.filter(({ transfer }) => !isFinalAtDepth(requireNetwork(transfer.fromNetwork)))
+  if (awaited.length > 0) await awaitFinality(ctx, tx, awaited.map(settledBy))
 }
 
 function settledBy({ transfer, transaction, receipt, fault, seen, fee }: Decided): Settled {
-  return { transferId: transfer.id, transactionId: transaction.id, blockHash: receipt.blockHash, fault, seen, fee }
+  const block = { number: receipt.blockNumber, hash: receipt.blockHash }
+  return { transferId: transfer.id, transactionId: transaction.id, block, fault, seen, fee }
 }
 
 /** Applies both updates at once if the block is already at its depth when first seen, so that simple transfers are written once. */

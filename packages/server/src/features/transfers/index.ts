@@ -35,6 +35,7 @@ export function createTransferPorts(db: Db): TransferPorts {
     reportState: createReportState(db),
     followedTransfers: createByOrganisation({ slots: 16, atOnce: 2 }),
     followedCursors: new Map(),
+    awaitedCursors: new Map(),
     revokedCursors: new Map(),
     refillCursors: new Map(),
     begunTransfers: createByOrganisation({ slots: 16, atOnce: 2 }),

@@ -1,4 +1,4 @@
-import { networks } from '@purser/protocol'
+import { type Hex, networks } from '@purser/protocol'
 import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
@@ -235,12 +235,18 @@ export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Prom
   )
 }
 
+/** A block that transfers wait for: it is at the payment depth, and not final. */
+export interface AwaitedBlock {
+  readonly number: bigint
+  readonly hash: Hex
+}
+
 /** Outcome of a transfer according to a block at the payment depth. */
 export interface Settled {
   readonly transferId: TransferId
   /** The transaction that decides it, and its block; undefined if it is not one of the wallet's: `seen` has its hash. */
   readonly transactionId: ChainTransactionId | undefined
-  readonly blockHash: string
+  readonly block: AwaitedBlock
   /** Why it fails; undefined where the money moved. */
   readonly fault: string | undefined
   /** The block's data, if it was not stored before. */
@@ -250,19 +256,14 @@ export interface Settled {
 }
 
 /**
- * Stores the outcome at the payment depth. The transfer stays open until that block is final, and is polled at this instant. Returns those
- * that are now reported.
+ * Stores the outcome at the payment depth. The transfer stays open until that block is final. Returns those that are now reported.
  */
-export function markSettled(
-  tx: Tx,
-  settled: readonly Settled[],
-  { now, checkAt }: { readonly now: Date; readonly checkAt: Date },
-): Promise<TransferRow[]> {
+export function markSettled(tx: Tx, settled: readonly Settled[], now: Date): Promise<TransferRow[]> {
   return tx.many(
     TransferRow,
     sql`
     with ${feesOf(settled)}, done as (${storingFees(now)}), marked as (
-      update transfers set settled_by = s.transaction_id, settled_block_hash = s.block_hash, settled_fault = s.fault, finality_at = ${checkAt},
+      update transfers set settled_by = s.transaction_id, settled_block = s.block_number, settled_block_hash = s.block_hash, settled_fault = s.fault, finality_at = ${now},
         status = case when s.seen_hash is null then status else 'confirmed' end, reason = case when s.seen_hash is null then reason end,
         tx_hash = coalesce(s.seen_hash, tx_hash), raw_received = coalesce(s.seen_received, raw_received),
         confirmed_at = case when s.seen_hash is null then confirmed_at else ${now}::timestamptz end,
@@ -270,10 +271,10 @@ export function markSettled(
         answered = case when s.is_reported then coalesce(answered, 'confirmed') else answered end
       from unnest(
         ${settled.map(({ transferId }) => transferId)}::text[], ${settled.map(({ transactionId }) => transactionId ?? null)}::text[],
-        ${settled.map(({ blockHash }) => blockHash)}::text[], ${settled.map(({ fault }) => fault ?? null)}::text[],
+        ${settled.map(({ block }) => block.number)}::bigint[], ${settled.map(({ block }) => block.hash)}::text[], ${settled.map(({ fault }) => fault ?? null)}::text[],
         ${settled.map(({ seen }) => seen?.hash ?? null)}::text[], ${settled.map(({ seen }) => seen?.rawReceived?.toString() ?? null)}::numeric[],
         ${settled.map(({ seen }) => seen?.isReported ?? false)}::boolean[]
-      ) as s (given_id, transaction_id, block_hash, fault, seen_hash, seen_received, is_reported)
+      ) as s (given_id, transaction_id, block_number, block_hash, fault, seen_hash, seen_received, is_reported)
       where id = s.given_id and ${isOpen} returning ${columns}, s.is_reported
     )
     select * from marked where is_reported`,
@@ -289,23 +290,70 @@ const DueRow = z.object({
 })
 export type DueTransfer = z.output<typeof DueRow>
 
-/** A condition: whether any transfer of the networks is due for a finality check. */
-export function isAnyToFinalize(networks: readonly string[], now: Date): Sql {
+/** A condition: whether any transfer of the networks waits for its block to be final. */
+export function isAnyAwaitingFinality(networks: readonly string[]): Sql {
   return onAnyOf(
     networks,
-    sql`select t.finality_at from transfers t where t.from_network = n.network and t.finality_at <= ${now} order by t.finality_at limit 1`,
+    sql`select t.finality_at from transfers t where t.from_network = n.network and t.finality_at is not null limit 1`,
   )
 }
 
-/** Transfers of a network whose blocks are due for a finality check, longest due first. */
-export function listToFinalize(db: Queryable, network: string, now: Date, limit: number): Promise<DueTransfer[]> {
+/** The number of its block; 0 if an earlier version did not store it, so that its block is checked whatever is final. */
+const awaitedBlock = sql`coalesce(t.settled_block, 0)`
+
+/** Transfers of a network whose blocks are at most this one and due for a check, in the order of the blocks. */
+export function listToFinalize(
+  db: Queryable,
+  network: string,
+  { final, now, limit }: { readonly final: bigint; readonly now: Date; readonly limit: number },
+): Promise<DueTransfer[]> {
   return db.many(
     DueRow,
-    sql`
+    sql`${selectDue} where t.from_network = ${network} and t.finality_at <= ${now} and ${awaitedBlock} <= ${final} and h.hash is not null
+      order by ${awaitedBlock} limit ${limit}`,
+  )
+}
+
+/** Transfers of a network that wait for one of these blocks. */
+export function listAwaiting(
+  db: Queryable,
+  network: string,
+  blocks: readonly AwaitedBlock[],
+  limit: number,
+): Promise<DueTransfer[]> {
+  const given = sql`unnest(${blocks.map(({ number }) => number)}::bigint[], ${blocks.map(({ hash }) => hash)}::text[])`
+  return db.many(
+    DueRow,
+    sql`${selectDue} where t.from_network = ${network} and t.finality_at is not null and h.hash is not null
+      and (${awaitedBlock}, t.settled_block_hash) in (select * from ${given}) limit ${limit}`,
+  )
+}
+
+const selectDue = sql`
     select t.id as transfer_id, t.settled_by as transaction_id, h.hash, t.settled_block_hash as block_hash, t.settled_fault as fault
     from transfers t left join chain_transactions c on c.id = t.settled_by
-      cross join lateral (select case when t.settled_by is null then t.tx_hash else c.mined_hash end as hash) h
-    where t.from_network = ${network} and t.finality_at <= ${now} and h.hash is not null order by t.finality_at limit ${limit}`,
+      cross join lateral (select case when t.settled_by is null then t.tx_hash else c.mined_hash end as hash) h`
+
+/** The blocks above this one that transfers of a network wait for, lowest first. Reads one index entry for each, whatever the number of transfers. */
+export function listAwaitedBlocks(
+  db: Queryable,
+  network: string,
+  { above, limit }: { readonly above: bigint; readonly limit: number },
+): Promise<AwaitedBlock[]> {
+  const next = (isBehind: Sql): Sql => sql`
+      select ${awaitedBlock} as number, t.settled_block_hash as hash from transfers t
+      where t.from_network = ${network} and t.finality_at is not null and ${isBehind}
+      order by ${awaitedBlock}, t.settled_block_hash limit 1`
+  return db.many(
+    z.object({ number: z.bigint(), hash: z.templateLiteral(['0x', z.string()]) }),
+    sql`
+    with recursive blocks as (
+      (${next(sql`${awaitedBlock} > ${above}`)})
+      union all
+      select n.number, n.hash from blocks b
+        cross join lateral (${next(sql`(${awaitedBlock}, t.settled_block_hash) > (b.number, b.hash)`)}) n
+    )
+    select number, hash from blocks limit ${limit}`,
   )
 }
 
@@ -340,7 +388,7 @@ export async function markFinal(tx: Tx, transferIds: readonly TransferId[]): Pro
 export async function markUnsettled(tx: Tx, { transferId, transactionId }: DueTransfer): Promise<void> {
   await tx.run(sql`
     update transfers set status = 'pending', reason = null, confirmed_at = null, left_at = null, look_at = null, raw_received = null,
-      settled_by = null, settled_block_hash = null, settled_fault = null, finality_at = null
+      settled_by = null, settled_block = null, settled_block_hash = null, settled_fault = null, finality_at = null
     where id = ${transferId} and ended_at is null`)
   await tx.run(
     sql`update transfer_steps set done_at = null where transfer_id = ${transferId} and transaction_id = ${transactionId}`,

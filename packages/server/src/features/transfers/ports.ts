@@ -91,6 +91,8 @@ export interface TransferPorts {
   readonly revokedCursors: DueCursors
   /** For each network, the last child that the previous run of top-ups reached. Absent after a run that reached all children. */
   readonly refillCursors: Map<string, string>
+  /** The block behind which the look for replaced blocks goes on, by network. */
+  readonly awaitedCursors: Map<string, bigint>
   /** Limits concurrent starts of approved transfers, by network and partner. */
   readonly begunTransfers: ByOrganisation
 }

@@ -104,8 +104,8 @@ async function find(chain: Chain, payload: AuthorizationPayload, search: UseOpti
   if (found.outcome === 'canceled')
     return { outcome: 'lost', fault: { kind: 'canceled', reason: nonceUsed }, isLogged: true }
   if (found.outcome !== 'used') return { outcome: 'undecided' }
-  const { transactionHash, blockHash, logs } = found.receipt
-  if (proofIn(logs)(payload)) return { outcome: 'settled', transactionHash, blockHash }
+  const { transactionHash, blockNumber: number, blockHash: hash, logs } = found.receipt
+  if (proofIn(logs)(payload)) return { outcome: 'settled', transactionHash, block: { number, hash } }
   return { outcome: 'lost', fault: { kind: 'nonce-used', reason: nonceUsed }, isLogged: true }
 }
 

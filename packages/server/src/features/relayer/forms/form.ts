@@ -1,7 +1,7 @@
 import type { Address, Call3, Hex } from '@purser/protocol'
 import type { Chain, Log, NonceState } from '../../../chain/port.ts'
 import type { Finality, UseSearch } from '../../../chain/rpc/port.ts'
-import type { RelayFault } from '../port.ts'
+import type { RelayFault, SettlingBlock } from '../port.ts'
 
 /** `taken`: the latest block would accept it. `used`: its nonce is spent. Otherwise why the chain refuses it. */
 export type Trial = 'taken' | 'used' | RelayFault
@@ -11,7 +11,7 @@ export type Use =
   | {
       readonly outcome: 'settled'
       readonly transactionHash: Hex
-      readonly blockHash: Hex | undefined
+      readonly block: SettlingBlock | undefined
       /**
        * Indexes of logs in the transaction's receipt, each of which proves one payment. They prove this payment if one
        * of them is not taken by another.

@@ -65,7 +65,7 @@ async function find(chain: Chain, stored: StoredPermit2, search: UseOptions): Pr
     return {
       outcome: 'settled',
       transactionHash: found.transactionHash,
-      blockHash: undefined,
+      block: undefined,
       logIndexes: found.logIndexes,
     }
   return found.outcome === 'elsewhere'

@@ -82,11 +82,11 @@ export async function settleRelays(
   settled: readonly SettledRelay[],
 ): Promise<void> {
   for (const [name, some] of Map.groupBy(settled, ({ relay }) => relay.network)) {
-    const moved = some.map(({ relay, transactionHash: hash, blockHash }) => {
-      if (blockHash === undefined) throw new Error('an authorization is settled by a block')
+    const moved = some.map(({ relay, transactionHash: hash, block }) => {
+      if (block === undefined) throw new Error('an authorization is settled by a block')
       const transferId = transferOf(relay)
       const seen = { transferId, hash, rawReceived: undefined }
-      return { transferId, transactionId: undefined, blockHash, fault: undefined, seen }
+      return { transferId, transactionId: undefined, block, fault: undefined, seen }
     })
     await endOrAwait(ctx, tx, requireNetwork(name), moved)
   }
