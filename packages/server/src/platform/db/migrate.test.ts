@@ -205,3 +205,35 @@ test('the contents of vaults lose their foreign keys beside a request that has a
   expect(await db.one(z.object({ count: z.bigint() }), foreign)).toEqual({ count: 0n })
   await drop()
 })
+
+test('an index has a name of its own: `if not exists` makes none beside another one of that name', async () => {
+  const statement =
+    /create (?:unique )?index (?:concurrently )?(?<unless>if not exists )?(?<made>[\w{}]+)\s+on\b|drop index (?:concurrently )?(?:if exists )?(?<gone>\w+)/g
+  const known = new Set<string>()
+  const skipped: string[] = []
+  for (const { name, text } of await listMigrations())
+    for (const { groups: { unless, made, gone } = {} } of text.replaceAll(/--.*/g, '').matchAll(statement)) {
+      if (unless !== undefined && made !== undefined && known.has(made)) skipped.push(`${made} of ${name}`)
+      if (made !== undefined) known.add(made)
+      if (gone !== undefined) known.delete(gone)
+    }
+  // Migration 0350 makes that one.
+  expect(skipped).toEqual(['wallet_transactions_frozen of 0199_frozen_rows.concurrent.sql'])
+})
+
+test('the oldest frozen deposits of a place are read from an index in their order', async () => {
+  const { db, drop } = await freshDatabase()
+  const plan = await db.tx(async (tx) => {
+    await tx.run(sql`set local enable_seqscan = off`)
+    await tx.run(sql`set local enable_sort = off`)
+    return tx.many(
+      z.object({ 'QUERY PLAN': z.string() }),
+      sql`explain select id from wallet_transactions where wallet_id = 'w' and network = 'n' and token = 't' and direction = 'in' and frozen_raw_amount > 0
+        and block_number < 5 order by block_number, log_index, id limit 5`,
+    )
+  })
+  const text = plan.map((line) => line['QUERY PLAN']).join('\n')
+  expect(text).toContain('wallet_transactions_frozen_in_order')
+  expect(text).not.toContain('Sort')
+  await drop()
+})

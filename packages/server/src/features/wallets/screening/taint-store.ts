@@ -199,7 +199,7 @@ export function listTaintedRows(
   )
 }
 
-/** The oldest frozen rows of a asset below a block, read from the index `wallet_transactions_frozen`. */
+/** The oldest frozen rows of a asset below a block, read from the index `wallet_transactions_frozen_in_order`. */
 export function listOldestFrozen(tx: Tx, asset: WalletToken, below: bigint, most: number): Promise<TaintedRow[]> {
   return tx.many(
     TaintedRow,
