@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
 import { aMailbox, type Mailbox } from '../mailbox.ts'
 import { aBrowser, aLink, type Browser, ownerOf, press } from '../people.ts'
@@ -29,14 +30,14 @@ interface From {
   readonly cookie?: string
 }
 
-async function post(path: string, body: unknown, { address, cookie }: From): Promise<number> {
+async function post(path: string, body: unknown, { address, cookie }: From, base = world.base): Promise<number> {
   const headers = {
     'content-type': 'application/json',
     origin: 'http://dashboard.test',
     'x-forwarded-for': address,
     ...(cookie !== undefined && { cookie }),
   }
-  return (await fetch(world.base + path, { method: 'POST', headers, body: JSON.stringify(body) })).status
+  return (await fetch(base + path, { method: 'POST', headers, body: JSON.stringify(body) })).status
 }
 
 function guess(email: string, from: From): Promise<number> {
@@ -215,4 +216,26 @@ test('a person has at most 20 passkeys', async () => {
   expect([registered.status, registered.body.errors]).toEqual([422, [full]])
   await db.run(sql`delete from auth."passkey" where "id" = 'pk-0'`)
   expect((await browser.call('GET', options)).status).toBe(200)
+})
+
+test('where anybody may sign up, a site has 60 mails sent to strangers, and an account of it gets one beyond them', async () => {
+  const smtp = { url: mailbox.url, from: 'purser@example.com' }
+  const { base } = await world.another({
+    role: 'api',
+    trustProxy: 1,
+    signIn: { isSignUpOpen: true, issuers: [], smtp },
+  })
+  const send = (email: string, address: string) => post('/auth/sign-in/link', { email }, { address }, base)
+  const mails = async () => {
+    const rows = sql`select email from auth.sign_in_mails where email like '%@stranger.example'`
+    return (await world.database.db.many(z.object({ email: z.string() }), rows)).length
+  }
+  for (let at = 0; at < 80; at++)
+    expect(await send(`a-${at}@stranger.example`, `203.0.114.${at % 4}`), `request ${at}`).toBe(200)
+  const email = await anOwner()
+  expect(await send(email, '203.0.114.9')).toBe(200)
+  await mailbox.newest(email)
+  await expect.poll(mails).toBe(60)
+  expect(await send('another-site@stranger.example', '203.0.115.9')).toBe(200)
+  await mailbox.newest('another-site@stranger.example')
 })

@@ -7,8 +7,9 @@ import { cookieAttributesOf, cookieValue, linkCookieOf } from './cookie.ts'
 import { confirmationPage } from './link-page.ts'
 import { hashOfToken, linkMs, newSecret, newSignInLink } from './links.ts'
 import { maySend, sendOrForget } from './mails.ts'
-import type { SignInDeps, SignInOptions } from './sign-in-options.ts'
+import { addressHeader, type SignInDeps, type SignInOptions } from './sign-in-options.ts'
 import { deleteLink, findLink, hasAccount, insertLink, markLinkUsed, type NewLink } from './store.ts'
+import { limitStrangerMails } from './stranger-mails.ts'
 
 /** A plugin of better-auth: one-time links, from the operator and by e-mail. */
 export function linkSignIn(deps: SignInDeps, options: SignInOptions) {
@@ -76,6 +77,7 @@ const browserPattern = /^[\w-]{43}$/
  */
 function sendLink(deps: SignInDeps, options: SignInOptions) {
   const { sendMail, isSignUpOpen } = options
+  const mayMailStranger = limitStrangerMails(deps)
   return createAuthEndpoint('/sign-in/link', { method: 'POST', body: LinkRequest }, async (ctx) => {
     if (sendMail === undefined) throw new APIError('BAD_REQUEST', { code: 'EMAIL_NOT_CONFIGURED' })
     const { email } = ctx.body
@@ -85,7 +87,8 @@ function sendLink(deps: SignInDeps, options: SignInOptions) {
     const browser = known !== undefined && browserPattern.test(known) ? known : newSecret(deps.random)
     ctx.setCookie(cookie, browser, { ...cookieAttributesOf(deps.baseUrl), maxAge: linkMs / 1_000 })
     const send = async (): Promise<void> => {
-      if (!isSignUpOpen && !(await hasAccount(deps.db, email))) return
+      const address = ctx.headers?.get(addressHeader) ?? ''
+      if (!(await hasAccount(deps.db, email)) && !(isSignUpOpen && mayMailStranger(address))) return
       const { url, link } = newSignInLink(deps, { email, baseUrl: deps.baseUrl, browser })
       const mail = { kind: 'link', email: link.email, proof: Buffer.from(link.tokenHash).toString('hex') } as const
       // Stored before the mail is recorded, so that the record never names a link that is not there.
