@@ -42,16 +42,8 @@ test('no function has more than four parameters', () => {
  * nothing to its reader. Remove a line when its function changes.
  */
 const withBoolean = [
-  'dashboard/src/pages/bank-accounts/bank-accounts-page.tsx stateWords',
   'dashboard/src/pages/bank-accounts/queries.ts useBankAccounts',
   'dashboard/src/pages/home/volume-card.tsx useTopRoutes',
-  'dashboard/src/pages/payments/payments-page.tsx stateWords',
-  'dashboard/src/pages/registry/routes-page.tsx stateWords',
-  'dashboard/src/pages/sessions/sessions-page.tsx stateWords',
-  'dashboard/src/pages/team/team-page.tsx stateWords',
-  'dashboard/src/pages/transfers/transfers-page.tsx stateWords',
-  'dashboard/src/pages/wallets/wallets-page.tsx stateWords',
-  'dashboard/src/pages/withdrawals/withdrawals-page.tsx stateWords',
   'dashboard/src/shell/shell.tsx useWasOpen',
   'dashboard/src/ui/button.tsx buttonClasses',
   'dashboard/src/ui/time-chart.tsx niceCeiling',

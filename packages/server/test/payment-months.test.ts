@@ -20,9 +20,9 @@ import {
   listOutcomes,
   listToCheck,
   lockPayments,
-  markEnded,
   markHashes,
   markingSettling,
+  markPaymentsEnded,
   markSettled,
   setCheckAt,
 } from '../src/features/payments/settlement-store.ts'
@@ -187,7 +187,7 @@ const byId: readonly (readonly [name: string, work: (tx: Tx) => Promise<unknown>
   [
     'ended ones',
     (tx) =>
-      markEnded(
+      markPaymentsEnded(
         tx,
         old().map((id) => ({ id, status: 'voided', reason: 'x' })),
       ),

@@ -30,6 +30,11 @@ export function count(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString('en-US')} ${number === 1 ? one : many}`
 }
 
+/** The number of rows that a list shows; `The newest 50 payments` if there are more. */
+export function shownCount(number: number, one: string, { hasMore }: { readonly hasMore: boolean }): string {
+  return `${hasMore ? 'The newest ' : ''}${count(number, one)}`
+}
+
 /** `512 B`, `1.5 KB`, `24.3 MB`, in steps of 1,000; one decimal above the first. */
 export function byteSize(bytes: number): string {
   const units = ['B', 'KB', 'MB', 'GB', 'TB']

@@ -3,7 +3,7 @@ import { archivePartition } from '../archive/archive.ts'
 import { type Planned, planArchive } from '../archive/plan.ts'
 import { onlyArchiver } from '../archive/store.ts'
 import { instantOf } from '../platform/clock.ts'
-import { command, type Operator, type Outcome } from './command.ts'
+import { type CommandOutcome, command, type Operator } from './command.ts'
 
 export const archive = command({
   name: 'archive',
@@ -35,7 +35,7 @@ export const archive = command({
   },
 })
 
-function shown(planned: readonly Planned[]): Outcome {
+function shown(planned: readonly Planned[]): CommandOutcome {
   const lines = planned.map((one) => {
     const megabytes = (one.bytes / 2 ** 20).toFixed(1)
     const begun = one.isBegun ? ', begun' : ''
@@ -54,7 +54,7 @@ function monthBefore(end: Date): string {
 async function archiveAll(
   deps: Operator & Parameters<typeof archivePartition>[0],
   planned: readonly Planned[],
-): Promise<Outcome> {
+): Promise<CommandOutcome> {
   const results = []
   for (const one of planned) {
     if (one.obstacle !== undefined) {

@@ -27,7 +27,7 @@ export interface Operator extends Acting {
 }
 
 /** Result of a command: text for people, JSON for scripts, and the exit code. */
-export interface Outcome {
+export interface CommandOutcome {
   readonly text: string
   readonly json: unknown
   readonly exitCode: 0 | 1
@@ -41,13 +41,13 @@ interface CommandSpec<S extends z.ZodType> {
   readonly schema: S
   /** Whether it runs on a database whose migrations are missing; default false. */
   readonly takesAnyDatabase?: boolean
-  readonly run: (operator: Operator, options: z.output<S>) => Promise<Outcome>
+  readonly run: (operator: Operator, options: z.output<S>) => Promise<CommandOutcome>
 }
 
 /** Opens the database as the operator, does the work, and closes it again. */
 export type AsOperator = (
   needs: { readonly takesAnyDatabase: boolean },
-  work: (operator: Operator) => Promise<Outcome>,
+  work: (operator: Operator) => Promise<CommandOutcome>,
 ) => Promise<CliOutcome>
 
 /** One admin command as data, with the types of its options erased; the schema keeps them. */

@@ -7,7 +7,7 @@ import {
   rotateSealKey,
   withdrawSealKey,
 } from '../custody/index.ts'
-import { type Command, command, type Operator, type Outcome } from './command.ts'
+import { type Command, type CommandOutcome, command, type Operator } from './command.ts'
 
 const rotateMpp = command({
   name: 'rotate-mpp-secret',
@@ -77,7 +77,7 @@ const withdrawSeal = command({
 
 export const keyCommands: readonly Command[] = [rotateMpp, rotateKeys, rotateSeal, withdrawSeal]
 
-async function withKeys(operator: Operator, work: (ring: KeyRing) => Promise<Outcome>): Promise<Outcome> {
+async function withKeys(operator: Operator, work: (ring: KeyRing) => Promise<CommandOutcome>): Promise<CommandOutcome> {
   if (operator.openKeys !== undefined) return work(await operator.openKeys())
   const reason =
     'set KEY_ENCRYPTION_KEY_FILE, KEY_ENCRYPTION_KEY or KEY_ENCRYPTION and its settings as for purser serve: keys are sealed with it'

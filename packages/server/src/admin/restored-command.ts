@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type IndexGaps, moveIndices } from '../features/wallets/index.ts'
 import { type RestoreOutcome, takeIntoService } from '../platform/witness/restored.ts'
-import { command, type Outcome } from './command.ts'
+import { type CommandOutcome, command } from './command.ts'
 
 const sequenceGap = 1_000_000
 
@@ -40,7 +40,7 @@ export const restored = command({
   },
 })
 
-function shown(outcome: RestoreOutcome): Outcome {
+function shown(outcome: RestoreOutcome): CommandOutcome {
   if (outcome.outcome === 'restored') {
     const lines = [
       `generation ${outcome.generation} begins`,

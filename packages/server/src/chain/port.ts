@@ -10,12 +10,12 @@ import type {
 import type { BlockReads, ConfirmedReads } from './blocks/port.ts'
 import type { Head, Log, Receipt } from './facts.ts'
 import type { LaneCall, Lanes } from './lanes/port.ts'
-import type { SentCall } from './reads/try-sending.ts'
+import type { SimulatedCall } from './reads/try-sending.ts'
 import type { QuorumReads } from './rpc/port.ts'
 import type { TempoSendResponse, TempoTransaction, TempoTransactions, TempoTrial } from './tempo/port.ts'
 
 export type { FeeSponsor, Head, Log, Receipt, SignedTransaction, Signer, TransactionFields } from './facts.ts'
-export type { NonceState, QuorumReads, StateQuestion, Verdict } from './rpc/port.ts'
+export type { NodeVerdict, NonceState, QuorumReads, StateQuestion } from './rpc/port.ts'
 export type {
   TempoCall,
   TempoDecoded,
@@ -89,7 +89,7 @@ export interface Chain extends QuorumReads {
    * Whether the call would succeed as a real transaction on the latest block: at the current gas price, for two block builders and times. A response
    * that does not decide counts as success.
    */
-  trySending(call: SentCall): Promise<boolean>
+  trySending(call: SimulatedCall): Promise<boolean>
   /**
    * Those of the signers, in lower case, whose payloads must not share a transaction as of the latest block: contracts, ordinary accounts that
    * delegate (EIP-7702), and accounts with a smaller balance than their payloads move. A signer of whom a majority of the nodes does not report the

@@ -2,7 +2,7 @@ import { addressBlock } from '@purser/protocol'
 import { failPlatform, type Problem } from './errors.ts'
 
 /** The use of a limited resource: by the owner, by all owners, and the maximum. */
-export interface Usage {
+export interface ShareUsage {
   readonly own: number
   readonly taken: number
   readonly max: number
@@ -14,7 +14,7 @@ export interface Usage {
  * Returns whether an owner may take `more` units: each owner may have half of those that the others leave. The first gets half, the next a
  * quarter, and an owner without any gets one while any is free. So no owner can leave another without any.
  */
-export function mayTake({ own, taken, max, more = 1 }: Usage): boolean {
+export function mayTake({ own, taken, max, more = 1 }: ShareUsage): boolean {
   if (taken + more > max) return false
   return own === 0 || own + more < (max - (taken - own)) / 2 + 1
 }
@@ -23,7 +23,7 @@ export function mayTake({ own, taken, max, more = 1 }: Usage): boolean {
 const firstPart = 8
 
 /** Like `mayTake`, but several owners that together take all that they may leave an eighth of the units to owners without one. */
-export function mayTakeShared({ own, taken, max }: Omit<Usage, 'more'>): boolean {
+export function mayTakeShared({ own, taken, max }: Omit<ShareUsage, 'more'>): boolean {
   return mayTake({ own, taken, max: own === 0 ? max : max - Math.floor(max / firstPart) })
 }
 

@@ -6,7 +6,7 @@ import { createBlockReads } from '../../src/chain/blocks/reads.ts'
 import { createQuorum } from '../../src/chain/rpc/quorum.ts'
 import type { Rpc } from '../../src/chain/rpc/rpc.ts'
 import { createTransferReads } from '../../src/chain/rpc/transfers.ts'
-import { type Lease, takeLease } from '../../src/features/wallets/deposits/cursor-store.ts'
+import { takeLease, type WatcherLease } from '../../src/features/wallets/deposits/cursor-store.ts'
 import { createFollower } from '../../src/features/wallets/deposits/follow.ts'
 import type { BalanceReads } from '../../src/features/wallets/deposits/opening.ts'
 import { unwatchAddress, type WatchHead, watchAddress } from '../../src/features/wallets/deposits/watch.ts'
@@ -170,7 +170,7 @@ function eachInTurn(nodes: readonly Rpc[]): Rpc {
 }
 
 /** Takes the lease from the process that has it. */
-async function lead(db: Db, network: Network): Promise<Lease> {
+async function lead(db: Db, network: Network): Promise<WatcherLease> {
   await db.run(sql`update deposit_cursors set lease_until = null where network = ${network.name}`)
   const lease = await takeLease(db, network.name, { name: randomUUID(), leaseMs: 60_000 })
   if (lease === undefined) throw new Error('the lead was not given')

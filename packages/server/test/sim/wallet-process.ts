@@ -8,7 +8,7 @@ import { createReadFunds, pruneReservations } from '../../src/features/funds/ind
 import { passRelays, type RelayerParts, relayHandler } from '../../src/features/relayer/index.ts'
 import { createTransferPorts, transferHandler, transferRecurring } from '../../src/features/transfers/index.ts'
 import { createBookedInTime } from '../../src/features/wallets/deposits/booked.ts'
-import { type Lease, renewLease, takeLease } from '../../src/features/wallets/deposits/cursor-store.ts'
+import { renewLease, takeLease, type WatcherLease } from '../../src/features/wallets/deposits/cursor-store.ts'
 import { createFollower } from '../../src/features/wallets/deposits/follow.ts'
 import { LeadLost } from '../../src/features/wallets/deposits/store-scan.ts'
 import { createWatched, type Watched } from '../../src/features/wallets/deposits/watched.ts'
@@ -52,7 +52,7 @@ export class WalletProcess {
   readonly #lanes: LaneTurns
   readonly #network: Network
   readonly #watched: Watched
-  #following: { readonly lease: Lease; readonly follow: () => Promise<void> } | undefined
+  #following: { readonly lease: WatcherLease; readonly follow: () => Promise<void> } | undefined
 
   constructor(ground: WalletGround, name: string, clockAheadMs: number) {
     const { near, far, signer, chance, screening, gate } = ground

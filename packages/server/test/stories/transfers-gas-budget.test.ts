@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { dayOf } from '../../src/features/plans/index.ts'
 import { planTransfer } from '../../src/features/transfers/plan.ts'
 import type { OwnIntent } from '../../src/features/transfers/ports.ts'
-import { createRecordTransfer, type Outcome } from '../../src/features/transfers/record.ts'
+import { createRecordTransfer, type RecordOutcome } from '../../src/features/transfers/record.ts'
 import { NewTransfer } from '../../src/features/transfers/schema.ts'
 import { gasOfGasless } from '../../src/features/wallets/index.ts'
 import type { Ctx } from '../../src/modules.ts'
@@ -73,7 +73,7 @@ async function useGas({ tenant, clock, settleNanoUsdPerDayMax }: Ctx, left: bigi
     (${tenant.organisationId}, 'test', 'base-sepolia', ${dayOf(clock.now())}, ${settleNanoUsdPerDayMax - left * gasOfGasless})`)
 }
 
-function recordAll(intents: readonly OwnIntent[]): Promise<Outcome[]> {
+function recordAll(intents: readonly OwnIntent[]): Promise<RecordOutcome[]> {
   return Promise.all(intents.map((intent) => intent.ctx.recordTransfer(intent).catch((error: Error) => error)))
 }
 

@@ -3,7 +3,7 @@ import { formatAmount, networkByName } from '@purser/protocol'
 import { createPublicClient, createTestClient, http, parseAbi, publicActions } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { deleteEnded, markEnded } from '../../src/features/funds/store.ts'
+import { deleteEnded, markReservationsEnded } from '../../src/features/funds/store.ts'
 import { revokeApprovals } from '../../src/features/transfers/revoke.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
@@ -222,7 +222,7 @@ test('a wallet without the coin for it keeps its allowance, of exactly the amoun
 /** Deletes the reservations that no balance needs any more, as if all time for them had passed. */
 async function deleteEndedReservations(): Promise<void> {
   const { db } = stage.world.database
-  await markEnded(db, 'base-sepolia', 0n)
+  await markReservationsEnded(db, 'base-sepolia', 0n)
   await deleteEnded(db, { seconds: -1, most: 1_000 })
 }
 

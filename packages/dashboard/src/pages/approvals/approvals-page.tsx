@@ -26,7 +26,7 @@ export function ApprovalsPage() {
   const { view } = route.useSearch()
   const waiting = useQuery(waitingQuery(usePurser()))
   return (
-    <Page title="Approvals" state={stateWords(waiting.data?.items)}>
+    <Page title="Approvals" state={summaryOf(waiting.data?.items)}>
       <div className="mb-3">
         <Tabs
           label="Approvals"
@@ -63,7 +63,7 @@ export function ApprovalsPage() {
   )
 }
 
-function stateWords(waiting: readonly Approval[] | undefined): string {
+function summaryOf(waiting: readonly Approval[] | undefined): string {
   if (waiting === undefined || waiting.length === 0) return 'Transfers, payments and withdrawals that need an approval.'
   if (waiting.length > shownWaitingMax)
     return `More than ${shownWaitingMax} requests wait for an approval. The newest are shown.`

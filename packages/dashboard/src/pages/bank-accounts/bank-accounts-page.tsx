@@ -30,7 +30,7 @@ export function BankAccountsPage() {
   )
   const remove = mayChange ? setDeleting : undefined
   return (
-    <Page title="Bank accounts" state={stateWords(listing.rows.length, listing.hasMore)} action={add} wide>
+    <Page title="Bank accounts" state={summaryOf(listing)} action={add} wide>
       <ListCard
         label="Bank accounts"
         listing={listing}
@@ -51,9 +51,9 @@ export function BankAccountsPage() {
 
 const rowKey = ({ id }: BankAccount) => id
 
-function stateWords(rows: number, hasMore: boolean): string {
-  if (rows === 0) return 'Bank accounts for withdrawals.'
-  return `${hasMore ? 'More than ' : ''}${count(rows, 'bank account')} can be paid.`
+function summaryOf({ rows, hasMore }: { readonly rows: readonly unknown[]; readonly hasMore: boolean }): string {
+  if (rows.length === 0) return 'Bank accounts for withdrawals.'
+  return `${hasMore ? 'More than ' : ''}${count(rows.length, 'bank account')} can be paid.`
 }
 
 type OnDelete = ((account: BankAccount) => void) | undefined

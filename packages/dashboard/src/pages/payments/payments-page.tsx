@@ -4,7 +4,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo } from 'react'
 import { usePurser } from '../../api/context.ts'
 import { ErrorBlock } from '../../ui/error-block.tsx'
-import { count } from '../../ui/format.ts'
+import { shownCount } from '../../ui/format.ts'
 import { Page } from '../../ui/page.tsx'
 import { DataTable } from '../../ui/table.tsx'
 import { NewRowsPill, TableSkeleton } from '../../ui/table-parts.tsx'
@@ -52,7 +52,7 @@ export function PaymentsPage() {
   }, [fetchNextPage, isFetchingNextPage])
   const close = () => void navigate({ to: '/payments', search: closed, resetScroll: false })
   return (
-    <Page title="Payments" state={stateWords(rows, list.hasNextPage, isFiltered)} wide>
+    <Page title="Payments" state={summaryOf({ rows, hasMore: list.hasNextPage }, { isFiltered })} wide>
       <PaymentsFilters search={search} filters={filters} />
       <div className="relative overflow-clip rounded-card border border-line bg-surface">
         <NewRowsPill count={live.waiting} noun="payment" onShow={live.show} />
@@ -93,12 +93,15 @@ function closed(search: Readonly<Record<string, unknown>>): PaymentsSearch {
 const rowKey = ({ id }: PaymentLog) => id
 const compact = (row: PaymentLog) => <CompactPayment row={row} />
 
-function stateWords(rows: readonly PaymentLog[], hasMore: boolean, isFiltered: boolean): string {
+function summaryOf(
+  { rows, hasMore }: { readonly rows: readonly PaymentLog[]; readonly hasMore: boolean },
+  { isFiltered }: { readonly isFiltered: boolean },
+): string {
   if (rows.length === 0)
     return isFiltered ? 'No payments with these filters.' : 'Every payment that a payer signed for, as it happens.'
   const failed = rows.filter(({ status }) => status === 'settlement_failed').length
   const open = rows.filter(({ status }) => status === 'verified' || status === 'settling').length
-  const shown = `${hasMore ? 'The newest ' : ''}${count(rows.length, 'payment')}${isFiltered ? ' with these filters' : ''}`
+  const shown = `${shownCount(rows.length, 'payment', { hasMore })}${isFiltered ? ' with these filters' : ''}`
   const parts = [
     open > 0 && `${open.toLocaleString('en-US')} on the way`,
     failed > 0 && `${failed.toLocaleString('en-US')} failed`,

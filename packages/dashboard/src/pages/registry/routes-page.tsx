@@ -7,7 +7,7 @@ import { useListing } from '../../api/listing.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { buttonClasses } from '../../ui/button.tsx'
 import { Select, TextInput } from '../../ui/form.tsx'
-import { count } from '../../ui/format.ts'
+import { count, shownCount } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
 import { PhoneFilters } from '../../ui/phone-filters.tsx'
@@ -41,7 +41,7 @@ export function RoutesPage() {
   )
   const show = useCallback(({ id }: RegistryRoute) => go({ open: id }), [go])
   return (
-    <Page title="Routes" state={stateWords(listing.rows, listing.hasMore)} wide>
+    <Page title="Routes" state={summaryOf(listing)} wide>
       <Filters filters={filters} onSet={go} />
       <ListCard
         label="Routes"
@@ -61,10 +61,10 @@ export function RoutesPage() {
 const rowKey = ({ id }: RegistryRoute) => id
 const compact = (row: RegistryRoute) => <CompactRoute row={row} />
 
-function stateWords(rows: readonly RegistryRoute[], hasMore: boolean): string {
+function summaryOf({ rows, hasMore }: { readonly rows: readonly RegistryRoute[]; readonly hasMore: boolean }): string {
   if (rows.length === 0) return 'Routes that agents can buy, with their prices.'
   const reports = rows.reduce((sum, { snapshotCount }) => sum + snapshotCount, 0)
-  return `${hasMore ? 'The newest ' : ''}${count(rows.length, 'route')}, reported ${count(reports, 'time')}.`
+  return `${shownCount(rows.length, 'route', { hasMore })}, reported ${count(reports, 'time')}.`
 }
 
 interface FiltersProps {

@@ -27,12 +27,7 @@ export function SessionsPage() {
     [navigate],
   )
   return (
-    <Page
-      title="Sessions"
-      state={stateWords(listing.rows, listing.hasMore)}
-      action={listing.rows.length > 0 && <TestSessionButton />}
-      wide
-    >
+    <Page title="Sessions" state={summaryOf(listing)} action={listing.rows.length > 0 && <TestSessionButton />} wide>
       <ListCard
         label="Sessions"
         listing={listing}
@@ -89,7 +84,7 @@ function VaultLink({ session: { vaultId } }: { session: Session }) {
   )
 }
 
-function stateWords(rows: readonly Session[], hasMore: boolean): string {
+function summaryOf({ rows, hasMore }: { readonly rows: readonly Session[]; readonly hasMore: boolean }): string {
   if (rows.length === 0) return 'One payment grants its payer access until the session expires.'
   const open = rows.filter(({ isExpired }) => !isExpired).length
   const shown = hasMore ? `the newest ${rows.length} sessions` : count(rows.length, 'session')

@@ -38,7 +38,7 @@ export function TeamPage() {
     onRemove: (member) => setDoing({ act: 'remove', member }),
   }
   return (
-    <Page title="Team" state={stateWords(listing.rows, listing.hasMore)} action={invite} wide>
+    <Page title="Team" state={summaryOf(listing)} action={invite} wide>
       <ListCard
         label="Team"
         listing={listing}
@@ -63,7 +63,7 @@ export function TeamPage() {
 
 const rowKey = ({ accountId }: Member) => accountId
 
-function stateWords(rows: readonly Member[], hasMore: boolean): string {
+function summaryOf({ rows, hasMore }: { readonly rows: readonly Member[]; readonly hasMore: boolean }): string {
   if (rows.length === 0) return 'The members of this organisation.'
   const invited = rows.filter(({ status }) => status === 'invited').length
   const active = `${hasMore ? 'More than ' : ''}${count(rows.length - invited, 'person', 'people')}`

@@ -7,7 +7,7 @@ import { useListing } from '../../api/listing.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { Button } from '../../ui/button.tsx'
 import { ChoiceFilter } from '../../ui/choice-filter.tsx'
-import { count, movementWords } from '../../ui/format.ts'
+import { movementWords, shownCount } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
 import { RecordSheet } from '../../ui/record-sheet.tsx'
@@ -47,7 +47,7 @@ export function TransfersPage() {
     </Button>
   )
   return (
-    <Page title="Transfers" state={stateWords(listing.rows, listing.hasMore)} action={send} wide>
+    <Page title="Transfers" state={summaryOf(listing)} action={send} wide>
       <div className="mb-3">
         <ChoiceFilter
           label="From wallet"
@@ -90,10 +90,10 @@ export function TransfersPage() {
 const rowKey = ({ id }: Transfer) => id
 const compact = (row: Transfer) => <CompactTransfer row={row} />
 
-function stateWords(rows: readonly Transfer[], hasMore: boolean): string {
+function summaryOf({ rows, hasMore }: { readonly rows: readonly Transfer[]; readonly hasMore: boolean }): string {
   if (rows.length === 0) return 'Money that leaves your managed wallets.'
   const waiting = rows.filter(({ approval }) => isWaiting(approval)).length
-  return movementWords(`${hasMore ? 'The newest ' : ''}${count(rows.length, 'transfer')}`, {
+  return movementWords(shownCount(rows.length, 'transfer', { hasMore }), {
     waiting,
     open: rows.filter(({ status }) => status === 'pending').length - waiting,
     failed: rows.filter(({ status }) => status === 'failed').length,

@@ -32,7 +32,7 @@ export function UsagePage() {
   return (
     <Page
       title="Usage and plan"
-      state={usage.data === undefined ? undefined : stateWords(usage.data.plan, quotas)}
+      state={usage.data === undefined ? undefined : summaryOf(usage.data.plan, quotas)}
       action={
         <Link to="/settings/billing" className={buttonClasses(quotas.some(isNearlyUsed) ? 'primary' : 'secondary')}>
           See the plan
@@ -77,7 +77,7 @@ export function UsagePage() {
   )
 }
 
-function stateWords(plan: string, quotas: readonly Quota[]): string {
+function summaryOf(plan: string, quotas: readonly Quota[]): string {
   const name = `${sentenceCase(plan)} plan`
   const full = quotas.filter(({ used, limit }) => limit >= 0 && used >= limit)
   if (full.length > 0) return `${name}. Used up: ${full.map(({ label }) => label.toLowerCase()).join(', ')}.`

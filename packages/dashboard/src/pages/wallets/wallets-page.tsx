@@ -35,12 +35,7 @@ export function WalletsPage() {
     [purser, queries],
   )
   return (
-    <Page
-      title="Wallets"
-      state={stateWords(listing.rows, listing.hasMore, kind)}
-      action={<NewWalletButton kind={kind} />}
-      wide
-    >
+    <Page title="Wallets" state={summaryOf(listing, kind)} action={<NewWalletButton kind={kind} />} wide>
       <div className="mb-3">
         <Tabs
           label="Kind of wallet"
@@ -78,7 +73,10 @@ export function WalletsPage() {
 const rowKey = ({ id }: AnyWallet) => id
 const compact = (wallet: AnyWallet) => <CompactWallet wallet={wallet} />
 
-function stateWords(rows: readonly AnyWallet[], hasMore: boolean, kind: 'managed' | 'own'): string {
+function summaryOf(
+  { rows, hasMore }: { readonly rows: readonly AnyWallet[]; readonly hasMore: boolean },
+  kind: 'managed' | 'own',
+): string {
   if (rows.length === 0) return 'The addresses that receive and send your money.'
   const words = kind === 'own' ? count(rows.length, 'wallet') : count(rows.length, 'managed wallet')
   const idle = rows.filter((wallet) => standingOf(wallet).state !== 'settled').length

@@ -6,7 +6,7 @@ import { useCallback, useState } from 'react'
 import { usePurser } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
 import { createdColumn } from '../../ui/created-column.tsx'
-import { count } from '../../ui/format.ts'
+import { shownCount } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
@@ -29,7 +29,7 @@ export function WebhooksPage() {
   const [isMaking, setMaking] = useState(false)
   const make = <NewWebhookButton onOpen={() => setMaking(true)} />
   return (
-    <Page title="Webhooks" state={stateWords(listing.rows, { failing, hasMore: listing.hasMore })} action={make} wide>
+    <Page title="Webhooks" state={summaryOf(listing.rows, { failing, hasMore: listing.hasMore })} action={make} wide>
       <ListCard
         label="Webhooks"
         listing={listing}
@@ -58,10 +58,10 @@ function useFailing(rows: readonly Webhook[]): number {
   return read.filter(({ data }) => data !== undefined && healthOf(data.items).isFailing).length
 }
 
-function stateWords(rows: readonly Webhook[], { failing, hasMore }: { failing: number; hasMore: boolean }): string {
+function summaryOf(rows: readonly Webhook[], { failing, hasMore }: { failing: number; hasMore: boolean }): string {
   if (rows.length === 0) return 'Where events are sent as they happen.'
   const off = rows.filter(({ isActive }) => !isActive).length
-  const shown = `${hasMore ? 'The newest ' : ''}${count(rows.length, 'endpoint')}`
+  const shown = shownCount(rows.length, 'endpoint', { hasMore })
   const states = [...(failing > 0 ? [`${failing} failing`] : []), ...(off > 0 ? [`${off} off`] : [])]
   return states.length === 0 ? `${shown}, all on.` : `${shown}: ${states.join(', ')}.`
 }

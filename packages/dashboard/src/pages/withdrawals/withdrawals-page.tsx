@@ -6,7 +6,7 @@ import { useMay, usePurser } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { Button } from '../../ui/button.tsx'
-import { count, movementWords } from '../../ui/format.ts'
+import { movementWords, shownCount } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
 import { RecordSheet } from '../../ui/record-sheet.tsx'
@@ -39,7 +39,7 @@ export function WithdrawalsPage() {
     </Button>
   )
   return (
-    <Page title="Withdrawals" state={stateWords(listing.rows, listing.hasMore)} action={action} wide>
+    <Page title="Withdrawals" state={summaryOf(listing)} action={action} wide>
       <ListCard
         label="Withdrawals"
         listing={listing}
@@ -70,10 +70,10 @@ export function WithdrawalsPage() {
 const rowKey = ({ id }: Withdrawal) => id
 const compact = (row: Withdrawal) => <CompactWithdrawal row={row} />
 
-function stateWords(rows: readonly Withdrawal[], hasMore: boolean): string {
+function summaryOf({ rows, hasMore }: { readonly rows: readonly Withdrawal[]; readonly hasMore: boolean }): string {
   if (rows.length === 0) return 'Tokens paid out to bank accounts.'
   const waiting = rows.filter(({ approval }) => approval?.status === 'waiting').length
-  return movementWords(`${hasMore ? 'The newest ' : ''}${count(rows.length, 'withdrawal')}`, {
+  return movementWords(shownCount(rows.length, 'withdrawal', { hasMore }), {
     waiting,
     open: rows.filter(({ status }) => status !== 'completed' && status !== 'failed').length - waiting,
     failed: rows.filter(({ status }) => status === 'failed').length,

@@ -1,5 +1,5 @@
 import type { Address, Hex } from '@purser/protocol'
-import type { Verdict } from '../rpc/port.ts'
+import type { NodeVerdict } from '../rpc/port.ts'
 
 /** A block header; hashes in lower case. */
 export interface BlockHeader {
@@ -93,7 +93,7 @@ export interface ConfirmedReads {
    * Whether each transfer is in its block and that block is canonical at the required depth. `no`: the canonical block at that height is another
    * one, does not contain the transaction, or contains it without the transfer. Anything else is `undecided`.
    */
-  confirmTransfers(claims: readonly TransferClaim[]): Promise<readonly Verdict[]>
+  confirmTransfers(claims: readonly TransferClaim[]): Promise<readonly NodeVerdict[]>
   /** Whether the chain now has another block at each height, at any depth: one with another hash or, where a time is given, another time. */
-  areReplaced(blocks: readonly PlacedBlock[]): Promise<readonly Verdict[]>
+  areReplaced(blocks: readonly PlacedBlock[]): Promise<readonly NodeVerdict[]>
 }

@@ -13,6 +13,7 @@ import {
   type Network,
   utf8,
 } from '@purser/protocol'
+import { encodeWords } from '../../platform/contract-calls.ts'
 import { fail } from '../errors.ts'
 import { readHex } from '../rpc/read.ts'
 import type { RpcCall } from '../rpc/rpc.ts'
@@ -103,9 +104,9 @@ export function readL1Fee(network: Pick<Network, 'l1FeeOracle'>, result: unknown
 
 function questionsTo(target: Address) {
   return [
-    { target, allowFailure: true, callData: withWord(getL1FeeUpperBound, BigInt(l1ShareBytes)) },
+    { target, allowFailure: true, callData: encodeWords(getL1FeeUpperBound, [BigInt(l1ShareBytes)]) },
     // Available since the network's Isthmus upgrade.
-    { target, allowFailure: true, callData: withWord(getOperatorFee, countedGas) },
+    { target, allowFailure: true, callData: encodeWords(getOperatorFee, [countedGas]) },
   ]
 }
 
@@ -145,8 +146,4 @@ function readResponse({ success, returnData }: Call3Result): bigint | undefined 
 
 function selectorOf(signature: string): Hex {
   return bytesToHex(keccak256(utf8(signature)).subarray(0, 4))
-}
-
-function withWord(selector: Hex, value: bigint): Hex {
-  return `${selector}${value.toString(16).padStart(64, '0')}`
 }

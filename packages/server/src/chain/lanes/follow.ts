@@ -2,7 +2,7 @@ import type { Address, Hex } from '@purser/protocol'
 import type { Tx } from '../../platform/db/db.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx } from '../../platform/leases/store.ts'
-import type { Receipt, Verdict } from '../port.ts'
+import type { NodeVerdict, Receipt } from '../port.ts'
 import type { Handlers, LaneHandler, LaneTransaction, MinedTransaction } from './port.ts'
 import { insertFoundAttempt, listFinalRaw, listKnownHashes, markFinal, markReorganized } from './recovery-store.ts'
 import {
@@ -20,12 +20,12 @@ import {
   type AttemptRow,
   findCallData,
   type LaneKey,
+  type LaneTransactionRow,
   listLowestOpen,
   listOpen,
   lockTransaction,
   markMined,
   markUnsent,
-  type TransactionRow,
 } from './store.ts'
 
 /** A transaction that is not mined within this many block times is replaced at a higher fee. */
@@ -60,7 +60,7 @@ async function followReceipts(parts: LaneParts, senders: readonly Address[]): Pr
     [...new Set(sent.map(({ sender }) => sender))],
     hashes.map(({ hash }) => hash),
   )
-  const countOf = ({ sender }: TransactionRow) => transactionCounts.get(sender) ?? 0n
+  const countOf = ({ sender }: LaneTransactionRow) => transactionCounts.get(sender) ?? 0n
   const found = new Map<string, Receipt>()
   const unread = new Set<string>()
   hashes.forEach(({ transaction: { id } }, index) => {
@@ -93,7 +93,7 @@ async function followReceipts(parts: LaneParts, senders: readonly Address[]): Pr
 
 async function fillGaps(
   parts: LaneParts,
-  open: readonly TransactionRow[],
+  open: readonly LaneTransactionRow[],
   transactionCounts: ReadonlyMap<Address, bigint>,
 ): Promise<void> {
   for (const [sender, [lowest]] of Map.groupBy(open, (one) => one.sender)) {
@@ -106,7 +106,7 @@ async function fillGaps(
 /** Handles a transaction without a receipt for any of its hashes: waits, rebroadcasts the same bytes, or raises the fee after waiting too long. */
 async function followMissing(
   parts: LaneParts,
-  transaction: TransactionRow,
+  transaction: LaneTransactionRow,
   seen: {
     readonly attempts: Attempts
     readonly losses: Losses
@@ -153,7 +153,7 @@ async function followMissing(
 /** Searches the other nodes for a receipt that the preferred node does not return. Returns whether a majority confirms it. */
 async function advanceByOthers(
   parts: LaneParts,
-  transaction: TransactionRow,
+  transaction: LaneTransactionRow,
   hashes: readonly Hex[],
 ): Promise<boolean> {
   const seen = (await parts.chain.findReceipts(hashes)).find((found) => found !== undefined)
@@ -163,7 +163,7 @@ async function advanceByOthers(
 }
 
 /** Handles a reorganized block: calls the handler in the database transaction that schedules the same bytes for sending. */
-function returnToSent({ deps, handlers, leased }: LaneParts, transaction: TransactionRow): Promise<void> {
+function returnToSent({ deps, handlers, leased }: LaneParts, transaction: LaneTransactionRow): Promise<void> {
   return fencedTx(deps.db, leased, async (tx) => {
     if ((await markReorganized(tx, leased, transaction.id)) === 0) return
     await notifyReorganized(handlers, tx, toLaneTransaction(transaction, transaction.minedHash ?? '0x'))
@@ -175,7 +175,7 @@ function returnToSent({ deps, handlers, leased }: LaneParts, transaction: Transa
  * database lost. When the chain has a transaction with the same calls, at this nonce or another, it is stored as an attempt and followed as usual.
  * Otherwise the transaction can never be mined, and its handler is called. Throws while no node can search; the caller retries.
  */
-async function resolveReplaced(parts: LaneParts, transaction: TransactionRow, latest: AttemptRow): Promise<void> {
+async function resolveReplaced(parts: LaneParts, transaction: LaneTransactionRow, latest: AttemptRow): Promise<void> {
   const { deps, chain, handlers, leased } = parts
   const { sender, nonce, network, toAddress: to, value, createdAt: since } = transaction
   const { data, before } = await findCallData(deps.db, transaction.id)
@@ -203,7 +203,7 @@ const closedAtOnce = 50
 type AdvanceParts = Pick<LaneParts, 'deps' | 'chain' | 'handlers' | 'leased'>
 
 interface Found {
-  readonly transaction: TransactionRow
+  readonly transaction: LaneTransactionRow
   readonly receipt: Receipt
 }
 
@@ -323,7 +323,7 @@ async function fillGap(
 }
 
 /** Logs that one transaction could not be followed. The next turn retries. */
-function logNotFollowed({ deps }: Pick<LaneParts, 'deps'>, { id }: TransactionRow, error: unknown): void {
+function logNotFollowed({ deps }: Pick<LaneParts, 'deps'>, { id }: LaneTransactionRow, error: unknown): void {
   deps.log.error({ err: error, transactionId: id }, 'a transaction could not be followed; retrying')
 }
 
@@ -362,13 +362,13 @@ async function notifyMined(handlers: Handlers, tx: Tx, mined: readonly Observed[
 }
 
 /** Verdicts of a quorum on the nonces of transactions, by their ids. */
-type Losses = ReadonlyMap<string, Verdict>
+type Losses = ReadonlyMap<string, NodeVerdict>
 
 /**
  * Queries the quorum once for all transactions that are missing though a node counts their nonces: in a burst, nodes count many before they have the
  * receipts. Leaves out those that it found lost not long ago.
  */
-async function lossesOf(parts: LaneParts, counted: readonly TransactionRow[], attempts: Attempts): Promise<Losses> {
+async function lossesOf(parts: LaneParts, counted: readonly LaneTransactionRow[], attempts: Attempts): Promise<Losses> {
   const due = counted.filter(({ id }) => !isRecentlyLost(parts, id))
   const questions = due.map(({ id, sender, nonce }) => {
     return { sender, nonce, hashes: (attempts.get(id) ?? []).map(({ hash }) => hash) }
@@ -389,7 +389,7 @@ function isRecentlyLost({ usedSince, chain, deps }: LaneParts, id: string): bool
  * Whether a quorum finds the nonce used without a receipt of ours, and found so before, longer ago than a node may lag. Counted from the first such
  * finding, not from the transaction's creation, because it may have waited long before it could be sent. One node neither begins nor ends the time.
  */
-function hasLongBeenLost({ usedSince, deps }: LaneParts, { id }: TransactionRow, losses: Losses): boolean {
+function hasLongBeenLost({ usedSince, deps }: LaneParts, { id }: LaneTransactionRow, losses: Losses): boolean {
   const since = usedSince.get(id)
   const verdict = losses.get(id)
   if (verdict === 'no') usedSince.delete(id)

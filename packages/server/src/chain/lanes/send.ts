@@ -13,10 +13,10 @@ import {
   type AttemptRow,
   findCallData,
   insertAttempts,
+  type LaneTransactionRow,
   listAttempts,
   listUnsent,
   markBroadcast,
-  type TransactionRow,
   type Unsent,
 } from './store.ts'
 
@@ -37,7 +37,7 @@ const overdueMs = 600_000
 
 export interface OverdueLog {
   /** Logs the oldest overdue transaction of each account, at most once in ten minutes for an account. */
-  report(open: readonly TransactionRow[], attempts: ReadonlyMap<string, readonly AttemptRow[]>): void
+  report(open: readonly LaneTransactionRow[], attempts: ReadonlyMap<string, readonly AttemptRow[]>): void
 }
 
 export function createOverdueLog({ clock, log }: Pick<Deps, 'clock' | 'log'>): OverdueLog {
@@ -110,7 +110,7 @@ async function sendUnsent(parts: LaneParts, senders: readonly Address[]): Promis
   return sent
 }
 
-export async function attemptsOf({ deps }: LaneParts, transactions: readonly TransactionRow[]): Promise<Attempts> {
+export async function attemptsOf({ deps }: LaneParts, transactions: readonly LaneTransactionRow[]): Promise<Attempts> {
   if (transactions.length === 0) return new Map()
   const ids = transactions.map(({ id }) => id)
   return Map.groupBy(await listAttempts(deps.db, ids), ({ transactionId }) => transactionId)
@@ -175,7 +175,7 @@ async function store(
 }
 
 interface NewFees {
-  readonly transaction: TransactionRow
+  readonly transaction: LaneTransactionRow
   readonly last: AttemptRow
   readonly fees: Fees
   readonly isCovered?: CoversRaise | undefined
@@ -211,7 +211,7 @@ export type Attempts = ReadonlyMap<string, readonly AttemptRow[]>
 /** Sends stored bytes, lowest nonce first. A refused transaction is never dropped; it is sent again later. */
 export async function broadcast(
   parts: LaneParts,
-  transactions: readonly TransactionRow[],
+  transactions: readonly LaneTransactionRow[],
   attempts: Attempts,
 ): Promise<readonly SendResponse[]> {
   const { deps, leased } = parts
@@ -240,7 +240,7 @@ export async function broadcast(
  */
 async function handleResponses(
   parts: LaneParts,
-  sent: readonly { readonly transaction: TransactionRow; readonly attempts: readonly AttemptRow[] }[],
+  sent: readonly { readonly transaction: LaneTransactionRow; readonly attempts: readonly AttemptRow[] }[],
   responses: readonly SendResponse[],
 ): Promise<void> {
   for (const [index, { transaction, attempts }] of sent.entries()) {
@@ -265,7 +265,7 @@ function lacksGas(words: string): boolean {
 const raiseGasMs = 60_000
 
 /** Signs the transaction again with the gas that its bytes take now, where they take more than when it was signed. */
-async function raiseGas(parts: LaneParts, transaction: TransactionRow, last: AttemptRow): Promise<void> {
+async function raiseGas(parts: LaneParts, transaction: LaneTransactionRow, last: AttemptRow): Promise<void> {
   const signedMs = parts.deps.clock.now().getTime() - last.createdAt.getTime()
   if (!takesDataGas(parts.chain.network) || signedMs < raiseGasMs) return
   const [{ maxFee, priorityFee, baseFee, dataGas }, [latest]] = await Promise.all([
@@ -278,7 +278,7 @@ async function raiseGas(parts: LaneParts, transaction: TransactionRow, last: Att
   await signAgain(parts, { transaction, last, fees })
 }
 
-function reportRefusal({ deps }: LaneParts, transaction: TransactionRow, why: string): void {
+function reportRefusal({ deps }: LaneParts, transaction: LaneTransactionRow, why: string): void {
   deps.metrics
     .counter(
       'purser_lane_refusals_total',
@@ -296,7 +296,7 @@ function reportRefusal({ deps }: LaneParts, transaction: TransactionRow, why: st
  */
 async function lowerFees(
   parts: LaneParts,
-  transaction: TransactionRow,
+  transaction: LaneTransactionRow,
   attempts: readonly AttemptRow[],
 ): Promise<void> {
   const last = attempts.at(-1)
@@ -310,7 +310,7 @@ function undefinedIfUnavailable(error: unknown): undefined {
 }
 
 /** Signs the same transaction again at a higher fee. */
-export async function replace(parts: LaneParts, transaction: TransactionRow, last: AttemptRow): Promise<void> {
+export async function replace(parts: LaneParts, transaction: LaneTransactionRow, last: AttemptRow): Promise<void> {
   const fees = replacementFees(last, await parts.chain.offeredFees(), parts.chain.network.gasFees)
   if (fees === undefined) return logWaiting(parts, transaction, 'a replacement would exceed the fee limit')
   const more = (fees.maxFee - last.maxFee) * transaction.gasLimit
@@ -320,14 +320,14 @@ export async function replace(parts: LaneParts, transaction: TransactionRow, las
 /** The account of a sponsored transaction, and one of a network with a coin, pays its fees from money that nothing keeps on hold. */
 async function coverOf(
   { chain, handlers }: LaneParts,
-  transaction: TransactionRow,
+  transaction: LaneTransactionRow,
   more: bigint,
 ): Promise<CoversRaise | undefined> {
   if (chain.network.nativeCoin !== null || transaction.isSponsored) return undefined
   return handlers.get(transaction.purpose)?.coverRaise?.(toLaneTransaction(transaction, '0x'), more)
 }
 
-function logWaiting({ deps }: LaneParts, { network, sender, nonce }: TransactionRow, why: string): void {
+function logWaiting({ deps }: LaneParts, { network, sender, nonce }: LaneTransactionRow, why: string): void {
   deps.log.error({ network, sender, nonce: nonce.toString() }, `a transaction waits: ${why}`)
 }
 
@@ -338,7 +338,7 @@ function logWaiting({ deps }: LaneParts, { network, sender, nonce }: Transaction
  */
 async function affordableFees(
   { chain, deps }: LaneParts,
-  { id, sender, nonce, value, gasLimit, dataBytes }: TransactionRow,
+  { id, sender, nonce, value, gasLimit, dataBytes }: LaneTransactionRow,
   last: Fees,
 ): Promise<Fees | undefined> {
   if (chain.network.nativeCoin === null) return undefined
@@ -368,7 +368,7 @@ async function affordableFees(
 
 /** A stored transaction in the form that handlers receive, with this hash. */
 export function toLaneTransaction(
-  { id, network, purpose, nonce }: TransactionRow,
+  { id, network, purpose, nonce }: LaneTransactionRow,
   hash: LaneTransaction['hash'],
 ): LaneTransaction {
   return { id, network, purpose, nonce, hash }

@@ -3,7 +3,7 @@ import type { Deps } from '../../platform/ctx.ts'
 import { type Fees, takesDataGas } from '../fees/fees.ts'
 import type { Chain, FeeSponsor, SignedTransaction, TempoFields, TempoTransaction } from '../port.ts'
 import type { LaneSigner } from './port.ts'
-import type { CallData, SignedAttempt, TransactionRow } from './store.ts'
+import type { CallData, LaneTransactionRow, SignedAttempt } from './store.ts'
 
 /** The signers of the transactions of a network's lanes. */
 export interface SigningParts {
@@ -17,14 +17,14 @@ export interface SigningParts {
 
 /** A transaction to sign, as its next attempt. */
 interface Wanted {
-  readonly transaction: TransactionRow
+  readonly transaction: LaneTransactionRow
   readonly called: CallData
   readonly sequence: number
   readonly fees: Fees
 }
 
 export interface Signed {
-  readonly transaction: TransactionRow
+  readonly transaction: LaneTransactionRow
   readonly attempt: SignedAttempt
 }
 
@@ -48,7 +48,7 @@ export async function sign(parts: SigningParts, wanted: readonly Wanted[]): Prom
  */
 function signForm(
   parts: SigningParts,
-  row: TransactionRow,
+  row: LaneTransactionRow,
   { data, before, fees, dataGas }: CallData & { readonly fees: Fees; readonly dataGas: bigint },
 ): Promise<SignedTransaction> {
   const { network } = parts.chain
@@ -67,7 +67,7 @@ function signForm(
   return signOwn(parts, row, { ...fields, feeToken, feePaidBy: 'sender' })
 }
 
-async function signOwn(parts: SigningParts, row: TransactionRow, fields: TempoFields): Promise<SignedTransaction> {
+async function signOwn(parts: SigningParts, row: LaneTransactionRow, fields: TempoFields): Promise<SignedTransaction> {
   const { raw, hash } = await signTempo(parts, row, fields)
   if (hash === undefined) throw new Error('a transaction whose sender pays the fee must have a hash')
   return { raw, hash }
@@ -76,7 +76,7 @@ async function signOwn(parts: SigningParts, row: TransactionRow, fields: TempoFi
 /** The sponsor pays the fee and names the token. The planner has bounded the cost. */
 async function signSponsored(
   parts: SigningParts,
-  row: TransactionRow,
+  row: LaneTransactionRow,
   fields: Omit<TempoFields, 'feeToken' | 'feePaidBy'>,
 ): Promise<SignedTransaction> {
   const { feeToken } = row
@@ -88,7 +88,7 @@ async function signSponsored(
 
 async function signTempo(
   { signerOf }: SigningParts,
-  { sender }: TransactionRow,
+  { sender }: LaneTransactionRow,
   fields: TempoFields,
 ): Promise<TempoTransaction> {
   const signed = await signerOf(sender).signTempoTransaction?.(fields)

@@ -21,7 +21,7 @@ export interface LaneKey {
 /** The database's generation. A lane must have it to plan. 0 before the database was first served. */
 export const generation = sql`coalesce((select generation from witness_state), 0)`
 
-export const TransactionRow = z.object({
+export const LaneTransactionRow = z.object({
   id: id('ctx'),
   network: z.string(),
   sender: HexText,
@@ -39,7 +39,7 @@ export const TransactionRow = z.object({
   lastBroadcastAt: z.date().nullable(),
   createdAt: z.date(),
 })
-export type TransactionRow = z.output<typeof TransactionRow>
+export type LaneTransactionRow = z.output<typeof LaneTransactionRow>
 
 export const AttemptRow = z.object({
   transactionId: id('ctx'),
@@ -109,9 +109,9 @@ function hexadecimal({ to, data, value }: LaneCall) {
 }
 
 /** The transactions of these accounts that are not final, in nonce order, at most `aheadMax` per account. */
-export function listOpen(db: Queryable, network: string, senders: readonly Address[]): Promise<TransactionRow[]> {
+export function listOpen(db: Queryable, network: string, senders: readonly Address[]): Promise<LaneTransactionRow[]> {
   return db.many(
-    TransactionRow,
+    LaneTransactionRow,
     sql`
     select own.* from unnest(${anyLength(senders)}) as account cross join lateral (
       select ${columns} from chain_transactions where network = ${network} and sender = account and status <> 'final' order by nonce limit ${aheadMax}
@@ -119,11 +119,11 @@ export function listOpen(db: Queryable, network: string, senders: readonly Addre
   )
 }
 
-const UnsentRow = TransactionRow.extend({ data: Bytes.nullable(), callsBefore: CallsBefore.nullable() })
+const UnsentRow = LaneTransactionRow.extend({ data: Bytes.nullable(), callsBefore: CallsBefore.nullable() })
 
 /** A transaction that is not sent yet, with its call data when it is not signed yet. */
 export interface Unsent {
-  readonly transaction: TransactionRow
+  readonly transaction: LaneTransactionRow
   readonly called: CallData | undefined
 }
 
@@ -194,9 +194,9 @@ export function lockTransaction(
   tx: Tx,
   leased: LeaseSet,
   transactionId: ChainTransactionId,
-): Promise<TransactionRow | undefined> {
+): Promise<LaneTransactionRow | undefined> {
   return tx.maybeOne(
-    TransactionRow,
+    LaneTransactionRow,
     sql`select ${columns} from chain_transactions where id = ${transactionId} and ${isUnder(leased, shard)} for update`,
   )
 }
@@ -315,10 +315,10 @@ export interface MinedReceipt {
  * Stores the receipts of mined transactions that are not final and whose shards are leased. Locks them in nonce order. Returns them in that order,
  * as they were before.
  */
-export function markMined(tx: Tx, leased: LeaseSet, mined: readonly MinedReceipt[]): Promise<TransactionRow[]> {
+export function markMined(tx: Tx, leased: LeaseSet, mined: readonly MinedReceipt[]): Promise<LaneTransactionRow[]> {
   const ids = mined.map(({ id }) => id)
   return tx.many(
-    TransactionRow,
+    LaneTransactionRow,
     sql`
     with locked as (
       select ${columns} from chain_transactions where id = any(${ids}::text[]) and status in ('sent', 'mined') and ${isUnder(leased, shard)}

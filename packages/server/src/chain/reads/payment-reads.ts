@@ -25,7 +25,7 @@ import { electorateOf, requestAcceptance } from '../rpc/acceptance.ts'
 import { readHex } from '../rpc/read.ts'
 import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from '../rpc/rpc.ts'
 import { inspectPermit2, transactionGas, wouldSettle } from './permit2.ts'
-import { type SentCall, trySending } from './try-sending.ts'
+import { type SimulatedCall, trySending } from './try-sending.ts'
 
 type PaymentReads = Pick<Chain, 'inspectAuthorization' | 'inspectPermit2' | 'payerFunds' | 'trySending'>
 
@@ -34,7 +34,7 @@ type PaymentReads = Pick<Chain, 'inspectAuthorization' | 'inspectPermit2' | 'pay
  * could invent a balance or a signature, and the settler would pay for transactions that revert. A single node decides alone.
  */
 export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Promise<Head>): PaymentReads {
-  const tryOn = async (one: Rpc, call: SentCall): Promise<boolean> => trySending(one, call, await headOf(one))
+  const tryOn = async (one: Rpc, call: SimulatedCall): Promise<boolean> => trySending(one, call, await headOf(one))
   const inspect = createInspect(rpc)
   if (rpc.voters.length < 2)
     return {

@@ -6,7 +6,7 @@ import type { SentCall } from '../lanes/port.ts'
  * The response of a strict majority of a network's configured nodes. `undecided` means that too few nodes answered, that they contradict each other,
  * or that they are behind: query again later. Time alone never turns it into an outcome.
  */
-export type Verdict = 'yes' | 'no' | 'undecided'
+export type NodeVerdict = 'yes' | 'no' | 'undecided'
 
 /** The required depth of a block: a number of blocks including its own, or at or below the block with this tag. */
 export type Finality = { readonly depth: number } | { readonly tag: 'safe' | 'finalized' }
@@ -127,22 +127,22 @@ export interface QuorumReads {
    * Whether each receipt is correct: with this content, in the canonical block of that height, at the required depth. `no`: the chain has no such
    * receipt now; read it again. A block that is not deep enough is `undecided`.
    */
-  confirmReceipts(receipts: readonly Receipt[], finality?: Finality): Promise<readonly Verdict[]>
+  confirmReceipts(receipts: readonly Receipt[], finality?: Finality): Promise<readonly NodeVerdict[]>
   /**
    * Whether a transaction brought an account at least `rawLeast` of the coin, at confirmation depth: the transaction itself sent it, or the
    * account's balance rose by that much in its block, not counting what the account's own transactions took. `undecided` also when nodes no longer
    * have the state of that block.
    */
-  confirmCoinArrival(arrival: CoinArrival): Promise<Verdict>
+  confirmCoinArrival(arrival: CoinArrival): Promise<NodeVerdict>
   /** Whether each transaction is in a block, which may still be reorganized away. */
-  areInBlocks(hashes: readonly Hex[]): Promise<readonly Verdict[]>
+  areInBlocks(hashes: readonly Hex[]): Promise<readonly NodeVerdict[]>
   /** Whether none of these transactions is mined. Nodes that are behind may report this too early. */
-  isInNoBlock(hashes: readonly Hex[]): Promise<Verdict>
+  isInNoBlock(hashes: readonly Hex[]): Promise<NodeVerdict>
   /**
    * Whether the nonce of each sender was used at depth by a transaction with none of its hashes. Nodes that index late may report this too early. All
    * questions take two requests to each node.
    */
-  areNoncesLost(questions: readonly SentNonce[]): Promise<readonly Verdict[]>
+  areNoncesLost(questions: readonly SentNonce[]): Promise<readonly NodeVerdict[]>
   /**
    * The hash of a transaction of the account with exactly these calls, at this nonce or another, confirmed by a majority. Hashes that `isOurs`
    * returns are skipped. The transaction was not made before `since`. Undefined when none is found, which proves nothing: nodes without historical
@@ -189,5 +189,5 @@ export interface QuorumReads {
    */
   memoTransfers(transfers: MemoTransfers): Promise<readonly Log[] | 'undecided'>
   /** Tempo: whether each transaction can never be mined: a final block is past its expiry, and no block contains it. */
-  tempoTransactionsLost(ids: readonly TempoTransactionId[]): Promise<readonly Verdict[]>
+  tempoTransactionsLost(ids: readonly TempoTransactionId[]): Promise<readonly NodeVerdict[]>
 }

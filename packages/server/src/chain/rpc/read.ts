@@ -1,4 +1,5 @@
 import { type Address, type Hex, isAddress, isHex } from '@purser/protocol'
+import { wordOf } from '../../platform/contract-calls.ts'
 import { fail } from '../errors.ts'
 import type { Head, Log, Receipt } from '../port.ts'
 import { isRecord, type RpcResponse } from './rpc.ts'
@@ -91,7 +92,7 @@ export function readLog(value: unknown): Log {
 
 /** An account as a topic of a log. */
 export function accountTopic(account: Address): Hex {
-  return `0x${account.slice(2).toLowerCase().padStart(64, '0')}`
+  return `0x${wordOf(account)}`
 }
 
 /** A JSON-RPC quantity: `0x` and hexadecimal digits. */

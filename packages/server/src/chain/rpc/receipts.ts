@@ -1,7 +1,7 @@
 import type { Address, Hex, Network } from '@purser/protocol'
 import { isProblem } from '../../platform/errors.ts'
 import type { Log, Receipt } from '../port.ts'
-import type { CoinArrival, Finality, QuorumReads, SentNonce, Verdict } from './port.ts'
+import type { CoinArrival, Finality, NodeVerdict, QuorumReads, SentNonce } from './port.ts'
 import { heightIn, type Quorum } from './quorum.ts'
 import { quantity, readHex, readQuantity, readReceipt, resultOf } from './read.ts'
 import { isRecord, type Rpc, type RpcCall, type RpcResponse } from './rpc.ts'
@@ -57,7 +57,7 @@ function isShallow({ confirmationDepth }: Network, finality: Finality): boolean 
   return 'depth' in finality && finality.depth < confirmationDepth
 }
 
-export function verdictOf(vote: Vote | undefined): Verdict {
+export function verdictOf(vote: Vote | undefined): NodeVerdict {
   return vote ?? 'undecided'
 }
 

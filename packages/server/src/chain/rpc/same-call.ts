@@ -129,10 +129,10 @@ function isSentCall(transaction: unknown, { sender, calls }: SentCallId): boolea
     return false
   if (!sameAddress(transaction.from as Address, sender)) return false
   const made = Array.isArray(transaction.calls) ? transaction.calls : [transaction]
-  return made.length === calls.length && calls.every((call, index) => isCall(made[index], call))
+  return made.length === calls.length && calls.every((call, index) => isSameCall(made[index], call))
 }
 
-function isCall(made: unknown, { to, data, value }: SentCall): boolean {
+function isSameCall(made: unknown, { to, data, value }: SentCall): boolean {
   if (!isRecord(made) || !isRecipient(made.to ?? null, to)) return false
   const input = made.input ?? made.data ?? '0x'
   return (

@@ -11,7 +11,7 @@ import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { lockPolicy, reservePolicyAgain, underPolicy } from '../wallets/index.ts'
 import type { Ctx, Deps } from './ports.ts'
-import { type Approval, type ApprovalKind, fail, type Refusal } from './schema.ts'
+import { type Approval, type ApprovalKind, type ApprovalRefusal, fail } from './schema.ts'
 import { getApproval } from './show.ts'
 import {
   type ApprovalId,
@@ -75,7 +75,7 @@ export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approva
 }
 
 /** Refuses a request as the person who calls. Its subject fails with `approval-refused`. */
-export async function refuse(ctx: Ctx, approvalId: ApprovalId, { reason }: Refusal): Promise<Approval> {
+export async function refuse(ctx: Ctx, approvalId: ApprovalId, { reason }: ApprovalRefusal): Promise<Approval> {
   await ctx.db.tx(async (tx) => {
     const row = await lockOrFail(ctx, tx, approvalId)
     const { person } = ctx

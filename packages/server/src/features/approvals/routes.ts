@@ -4,7 +4,7 @@ import { policyErrors } from '../wallets/index.ts'
 import { approve, cancel, refuse } from './decide.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { operation } from './ports.ts'
-import { Approval, ApprovalListQuery, ApprovalParams, fail, Refusal } from './schema.ts'
+import { Approval, ApprovalListQuery, ApprovalParams, ApprovalRefusal, fail } from './schema.ts'
 import { getApproval, pageOfApprovals } from './show.ts'
 
 const { 'approval-not-found': notFound, 'approval-not-waiting': notWaiting } = fail.table
@@ -75,7 +75,7 @@ export const approvalOperations: readonly Operation<Deps>[] = [
     summary: 'Refuse a movement that waits; it fails, and its funds are free again.',
     description: 'For a person who is signed in as owner or admin.',
     params: ApprovalParams,
-    input: Refusal,
+    input: ApprovalRefusal,
     output: Approval,
     errors: { ...open, 'approval-needs-person': needsPerson },
     idempotency: 'intent',

@@ -87,12 +87,12 @@ export const ApprovalListQuery = PageQuery.extend({
 })
 export type ApprovalListQuery = z.output<typeof ApprovalListQuery>
 
-export const Refusal = z
+export const ApprovalRefusal = z
   .strictObject({ reason: text(200, 1).optional().meta({ description: 'Why; the requester sees it.' }) })
   .meta({ example: { reason: 'Unknown recipient.' } })
-export type Refusal = z.output<typeof Refusal>
+export type ApprovalRefusal = z.output<typeof ApprovalRefusal>
 
-named({ ApprovalState, Approval, ApprovalRefusal: Refusal })
+named({ ApprovalState, Approval, ApprovalRefusal })
 
 export const fail = defineErrors({
   'approval-not-found': {

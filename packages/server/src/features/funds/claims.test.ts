@@ -5,7 +5,7 @@ import { aWorld, type Org, type World } from '../../../test/world.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { sql } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
-import { areCovered, type Claim, type Snapshot, spendableOf } from './snapshot.ts'
+import { areCovered, type FundsClaim, type Snapshot, spendableOf } from './snapshot.ts'
 import {
   type Allowed,
   assignReservations,
@@ -15,7 +15,7 @@ import {
   insertReservations,
   keepAllowances,
   markAllowancesGone,
-  markEnded,
+  markReservationsEnded,
   type NewReservation,
   readUnderWay,
   type WalletAsset,
@@ -199,7 +199,7 @@ test('an allowance that is gone still counts in balances of earlier blocks, and 
   expect(await left(11n, []), 'no quorum').toBe(60n)
   expect(await left(12n, [{ seq, raw: 0n }])).toBe(100n)
   expect(await left(13n, [{ seq, raw: 40n }]), 'a later transfer approved it').toBe(100n)
-  await markEnded(db, 'base-sepolia', 12n)
+  await markReservationsEnded(db, 'base-sepolia', 12n)
   const remaining = async (scanned: bigint): Promise<number> => {
     await db.run(sql`update deposit_cursors set scanned = ${scanned} where network = 'base-sepolia'`)
     await deleteEnded(db, { seconds: -1, most: 10 })
@@ -212,7 +212,7 @@ test('a reservation whose transfer has ended and has nothing to revoke goes, alt
   const { db } = world.database
   const owner = anAccount()
   const subjectId = await reserve(owner, { transactionId: await aTransaction(owner, 5n, 'final'), spender: '0xabc' })
-  await markEnded(db, 'base-sepolia', 12n)
+  await markReservationsEnded(db, 'base-sepolia', 12n)
   await db.run(sql`update deposit_cursors set scanned = 12 where network = 'base-sepolia'`)
   await deleteEnded(db, { seconds: -1, most: 10 })
   const left = sql`select seq from reservations where subject_id = ${subjectId}`
@@ -243,11 +243,11 @@ test('gas counts in the coin at the current fee until the transaction is signed,
   expect(await available(snapshot, assetOf(owner, ether))).toBe(100n - 1n - 50n)
 })
 
-function claim(snapshot: Snapshot, asset: WalletAsset, rawAmount: bigint): Claim {
+function claim(snapshot: Snapshot, asset: WalletAsset, rawAmount: bigint): FundsClaim {
   return { snapshot, wants: [{ asset, rawAmount, gasLimit: 0n, dataBytes: 0 }] }
 }
 
-function covered(claims: readonly Claim[]): Promise<readonly boolean[]> {
+function covered(claims: readonly FundsClaim[]): Promise<readonly boolean[]> {
   return world.database.db.tx((tx) => areCovered(world.server.deps, tx, claims))
 }
 
@@ -282,7 +282,7 @@ test('reservations that can never be sent are released at the end, and sent ones
   expect(await available(before, assetOf(owner))).toBe(50n)
   await db.tx((tx) => endReservations(tx, [{ subjectId, isBack: false }]))
   expect(await available(before, assetOf(owner))).toBe(57n)
-  await markEnded(db, 'base-sepolia', 2_000_000_000n)
+  await markReservationsEnded(db, 'base-sepolia', 2_000_000_000n)
   await deleteEnded(db, { seconds: -1, most: 10 })
   expect(await available(before, assetOf(owner)), 'the watcher is behind its block').toBe(57n)
   await db.run(sql`update deposit_cursors set scanned = 2000000000 where network = 'base-sepolia'`)

@@ -6,14 +6,13 @@ import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { bindTasks } from '../../platform/work/runner.ts'
 import type { DepositBook } from './deposit-book.ts'
 import type { ReadFunds } from './snapshot.ts'
-import { deleteEnded, listEndedNetworks, markEnded } from './store.ts'
+import { deleteEnded, listEndedNetworks, markReservationsEnded } from './store.ts'
 
 export type { AmountOnHold, HoldQuestion } from './deposit-book.ts'
 export {
   bytesOf,
   type Coin,
   contendedBy,
-  encodeAllowance,
   feeInToken,
   feeOfCall,
   feeOfCalls,
@@ -32,8 +31,8 @@ export {
 export { createReadFunds } from './read-funds.ts'
 export {
   areCovered,
-  type Claim,
   type Funds,
+  type FundsClaim,
   lockCovered,
   type Snapshot,
   type Spendable,
@@ -82,7 +81,7 @@ export const pruneReservations: RecurringTask<FundDeps> = {
         .on(network)
         .head()
         .catch((error: unknown) => ctx.log.warn({ err: error, network: name }, 'reservations could not be pruned'))
-      if (head !== undefined) await markEnded(ctx.db, name, head.number)
+      if (head !== undefined) await markReservationsEnded(ctx.db, name, head.number)
     }
     for (let deleted = deletedMax; deleted === deletedMax; )
       deleted = await deleteEnded(ctx.db, { seconds: keptSeconds, most: deletedMax })

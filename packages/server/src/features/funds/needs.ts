@@ -1,4 +1,4 @@
-import { type Address, formatAmount, type Hex, l1FeeOf, type Network, selectorOf } from '@purser/protocol'
+import { type Address, formatAmount, type Hex, l1FeeOf, type Network } from '@purser/protocol'
 import type { OfferedFees } from '../../chain/port.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { defineErrors } from '../../platform/errors.ts'
@@ -228,10 +228,4 @@ export function payGas(calls: readonly PricedCall[], terms: GasTerms): GasPaymen
 /** As `feeOfCall`, for several calls together. */
 export function feeOfCalls(calls: readonly PricedCall[], prices: Prices): bigint {
   return calls.reduce((sum, call) => sum + feeOfCall(call, prices), 0n)
-}
-
-/** Encodes the query of the amount that a contract may take of an account's tokens. */
-export function encodeAllowance({ owner, spender }: { readonly owner: Address; readonly spender: Address }): Hex {
-  const word = (address: Address): string => address.slice(2).toLowerCase().padStart(64, '0')
-  return `${selectorOf('allowance(address,address)')}${word(owner)}${word(spender)}`
 }

@@ -1,8 +1,8 @@
 import { type Address, bytesToHex, type Network } from '@purser/protocol'
 import { fail as failChain } from '../../chain/errors.ts'
 import type { OfferedFees, StateQuestion } from '../../chain/port.ts'
+import { encodeAllowance } from '../../platform/contract-calls.ts'
 import { batch } from '../../platform/db/batch.ts'
-import { encodeAllowance } from './needs.ts'
 import {
   bookingMsMax,
   type Deps,

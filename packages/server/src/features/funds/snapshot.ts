@@ -199,7 +199,7 @@ function isBookedInTime(
 }
 
 /** The reservation that one subject requests, evaluated against the snapshot of its plan. */
-export interface Claim {
+export interface FundsClaim {
   readonly snapshot: Snapshot
   readonly wants: readonly Want[]
   /** Amount that the subject adds to a asset before it takes from it: a gas top-up. */
@@ -207,7 +207,7 @@ export interface Claim {
 }
 
 /** Locks the accounts of the claims, and returns whether each is covered; see `lockOwners` and `areCovered`. */
-export async function lockCovered(ctx: BookPort, tx: Tx, claims: readonly Claim[]): Promise<readonly boolean[]> {
+export async function lockCovered(ctx: BookPort, tx: Tx, claims: readonly FundsClaim[]): Promise<readonly boolean[]> {
   const assets = claims.flatMap(({ wants }) => wants.map(({ asset }) => asset))
   // Sent together: the server executes the others when the first has its locks.
   const [, covered] = await Promise.all([lockOwners(tx, assets), areCovered(ctx, tx, claims)])
@@ -219,7 +219,7 @@ export async function lockCovered(ctx: BookPort, tx: Tx, claims: readonly Claim[
  * claim counts against the later ones. Call it under the owners' locks (`lockOwners`), in the transaction that inserts the reservations. A
  * snapshot older than `snapshotMsMax` covers nothing.
  */
-export async function areCovered(ctx: BookPort, tx: Tx, claims: readonly Claim[]): Promise<readonly boolean[]> {
+export async function areCovered(ctx: BookPort, tx: Tx, claims: readonly FundsClaim[]): Promise<readonly boolean[]> {
   const seen = new Map<Snapshot, Map<string, WalletAsset>>()
   for (const { snapshot, wants } of claims) {
     const assets = seen.get(snapshot) ?? new Map<string, WalletAsset>()

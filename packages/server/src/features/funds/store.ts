@@ -354,7 +354,7 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
 
 const OpenNetwork = z.object({ network: z.string() })
 
-/** The networks of reservations that have ended since `markEnded` last ran. */
+/** The networks of reservations that have ended since `markReservationsEnded` last ran. */
 export async function listEndedNetworks(db: Queryable): Promise<string[]> {
   const rows = await db.many(
     OpenNetwork,
@@ -366,7 +366,7 @@ export async function listEndedNetworks(db: Queryable): Promise<string[]> {
 }
 
 /** Marks reservations that have ended in this block of their network or an earlier one. */
-export async function markEnded(db: Queryable, network: string, block: bigint): Promise<void> {
+export async function markReservationsEnded(db: Queryable, network: string, block: bigint): Promise<void> {
   await db.run(sql`
     update reservations r set ended_at = coalesce(r.ended_at, now()), ended_block = ${block}
     where r.network = ${network} and r.ended_block is null

@@ -18,7 +18,7 @@ import { parseUrl } from '../../platform/parse-url.ts'
 import { gasOf, gasOfAuthorization } from '../relayer/index.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { type CheckedCredential, type GoodVerdict, gasPaidBy, refused } from './credential.ts'
-import type { Delivery } from './delivery/store.ts'
+import type { PaymentDelivery } from './delivery/store.ts'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
 import { findFingerprint } from './record-store.ts'
@@ -154,7 +154,7 @@ export function settledAtOnce(at: Date) {
 }
 
 /** Returns what a redemption needs, if the caller reports delivery. An x402 offer's id is added once it is authenticated. */
-function deliveryOf({ reportsDelivery, digest }: VerifyRequest): Delivery | null {
+function deliveryOf({ reportsDelivery, digest }: VerifyRequest): PaymentDelivery | null {
   return reportsDelivery ? { digest: digest ?? null, challengeId: null } : null
 }
 

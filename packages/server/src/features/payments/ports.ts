@@ -11,7 +11,7 @@ import { type DeclareOperation, operationFor } from '../../platform/operation.ts
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import type { Plan } from '../plans/index.ts'
 import type { TransferDeps } from '../transfers/index.ts'
-import type { Outcome } from './settlement-store.ts'
+import type { SettlementOutcome } from './settlement-store.ts'
 import type { NewPayment, PaymentRow } from './store.ts'
 
 /** Mints and checks the token that proves that a caller of settle is the one that verified. */
@@ -94,7 +94,7 @@ export interface Settlements {
   payment(tenant: Tenant, paymentId: PaymentId): Promise<PaymentRow | undefined>
   /** Durable: once this returns, the relayer completes the settlement, even if this process dies. */
   request(paymentId: PaymentId): Promise<void>
-  outcome(paymentId: PaymentId, waitMs: number): Promise<Outcome>
+  outcome(paymentId: PaymentId, waitMs: number): Promise<SettlementOutcome>
 }
 
 /** Counts the events before a payment: challenges issued and credentials refused. */

@@ -55,7 +55,7 @@ export async function beginRecording(tx: Tx, tenant: Tenant, lockNames: readonly
   return row.plan
 }
 
-export const Verdict = z.enum([
+export const RecordVerdict = z.enum([
   'recorded',
   'duplicate',
   'plan-limit',
@@ -64,11 +64,11 @@ export const Verdict = z.enum([
   'insufficient-funds',
   'organisation-deleted',
 ])
-export type Verdict = z.output<typeof Verdict>
+export type RecordVerdict = z.output<typeof RecordVerdict>
 
 interface Recorded {
   /** The outcome of each payment, by its id. */
-  readonly verdicts: ReadonlyMap<string, Verdict>
+  readonly verdicts: ReadonlyMap<string, RecordVerdict>
   /** Whether a webhook subscribes to the events that were written. */
   readonly haveSubscribers: boolean
 }
@@ -84,7 +84,7 @@ const payerShare = 10
 /** Most pending transactions of one payer at the sponsor's expense, over all organisations: each of them may fail. */
 const sponsoredPerPayerMax = 5
 
-const VerdictRow = z.object({ id: z.string(), verdict: Verdict, haveSubscribers: z.boolean() })
+const VerdictRow = z.object({ id: z.string(), verdict: RecordVerdict, haveSubscribers: z.boolean() })
 
 /**
  * Records a batch of payments in one statement, for every plan, and returns the outcome of each. Nothing else inserts payments.

@@ -25,7 +25,7 @@ import { readFunds } from './funds.ts'
 import { sentenceOf } from './methods/mpp-tempo/follow.ts'
 import { expiredReasonOf, gasReservedBy, paymentPayload } from './new-payment.ts'
 import type { Candidate, Ctx, Deps } from './ports.ts'
-import { beginRecording, insertPayments, type PaymentToRecord, type Verdict } from './record-store.ts'
+import { beginRecording, insertPayments, type PaymentToRecord, type RecordVerdict } from './record-store.ts'
 import { evictOpenPayments } from './release.ts'
 import type { VerifiedPayment } from './schema.ts'
 import { findPayment, type NewPayment, type PaymentRow } from './store.ts'
@@ -46,7 +46,7 @@ const triesMax = 3
 /** Most tenants whose batches a process keeps; above it the map is cleared, which only splits a batch. */
 const recordersMax = 10_000
 
-type Outcome = Verdict | Error
+type Outcome = RecordVerdict | Error
 type Free = (candidate: Candidate, exhausted: ExhaustedQuota) => Promise<FreedQuota>
 
 /**
@@ -164,7 +164,7 @@ function isProof({ status, rawAmount, payer }: NewPayment): boolean {
   return status === 'settled' && rawAmount === 0n && payer !== null
 }
 
-async function recordBatch(tx: Tx, group: readonly Candidate[], limits: RecordLimits): Promise<Verdict[]> {
+async function recordBatch(tx: Tx, group: readonly Candidate[], limits: RecordLimits): Promise<RecordVerdict[]> {
   const [first] = group
   if (first === undefined) return []
   const { ctx } = first

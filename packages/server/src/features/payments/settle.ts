@@ -11,7 +11,7 @@ import { signReceipt } from './offers/sign.ts'
 import type { Ctx, Deps, Settlements } from './ports.ts'
 import type { SettleRequest } from './schema.ts'
 import { paymentPurpose, recordFailed } from './settlement-outcome.ts'
-import { listOutcomes, markingSettling, type Outcome } from './settlement-store.ts'
+import { listOutcomes, markingSettling, type SettlementOutcome } from './settlement-store.ts'
 import { listNamedPayments, type NamedPayment, type PaymentRow } from './store.ts'
 
 const pollMs = 40
@@ -23,7 +23,7 @@ export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, notify: () =
     notify()
     return failures
   })
-  const readOutcome = batch<PaymentId, Outcome>({ itemsMax: 512, batchesMax: 1 }, async (paymentIds) => {
+  const readOutcome = batch<PaymentId, SettlementOutcome>({ itemsMax: 512, batchesMax: 1 }, async (paymentIds) => {
     const found = new Map((await listOutcomes(deps.db, paymentIds)).map((outcome) => [outcome.id, outcome]))
     return paymentIds.map((paymentId) => {
       const outcome = found.get(paymentId)
@@ -106,7 +106,7 @@ function failVerified(
   })
 }
 
-function isEnded(status: Outcome['status']): boolean {
+function isEnded(status: SettlementOutcome['status']): boolean {
   return status === 'settled' || status === 'settlement_failed' || status === 'voided'
 }
 
@@ -151,7 +151,7 @@ export async function settlementState(ctx: Ctx, paymentId: string): Promise<Repl
  */
 async function settlementReply(
   ctx: Pick<Ctx, 'baseUrl' | 'serviceSeal'>,
-  payment: PaymentRow & Pick<Outcome, 'inBlock' | 'redemptionRequested'>,
+  payment: PaymentRow & Pick<SettlementOutcome, 'inBlock' | 'redemptionRequested'>,
 ): Promise<Reply> {
   const { txHash, settledAt, redemptionRequested } = payment
   if (payment.status === 'settled')

@@ -18,8 +18,8 @@ import {
   type Failed,
   forgetHashes,
   lockPayments,
-  markEnded,
   markHashes,
+  markPaymentsEnded,
   markSettled,
   type Settled,
   type UsedRow,
@@ -76,7 +76,7 @@ export async function recordFailed(
   failed: readonly Failed[],
   from?: 'verified' | 'settling',
 ): Promise<ReadonlySet<string>> {
-  const rows = await markEnded(tx, failed, from)
+  const rows = await markPaymentsEnded(tx, failed, from)
   await countEnded(tx, rows)
   const failedAt = ctx.clock.now().toISOString()
   for (const [tenant, own] of byTenant(rows.filter(({ status }) => status === 'settlement_failed')))

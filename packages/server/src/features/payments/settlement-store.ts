@@ -5,7 +5,7 @@ import { idIn, idIs } from '../../platform/db/page.ts'
 import { type Id, id, type PaymentId } from '../../platform/ids.ts'
 import type { Tenant } from '../../platform/tenant.ts'
 import { paymentStatuses } from './schema.ts'
-import { isCounted, StoredAuthorization, StoredPermit2 } from './store.ts'
+import { countsInMonth, StoredAuthorization, StoredPermit2 } from './store.ts'
 
 /** The columns of a payment that recording an outcome needs, of any tenant. */
 export const EndingPayment = z.object({
@@ -106,7 +106,7 @@ export async function forgetHashes(tx: Tx, paymentIds: readonly string[]): Promi
   )
 }
 
-export const Outcome = z.object({
+export const SettlementOutcome = z.object({
   id: id('pay'),
   status: z.enum(['verified', 'settling', 'settled', 'settlement_failed', 'voided']),
   txHash: z.string().nullable(),
@@ -122,12 +122,12 @@ export const Outcome = z.object({
   /** Whether the payer requested the response again: its owner must redeem the payment before it sends the response. */
   redemptionRequested: z.boolean(),
 })
-export type Outcome = z.output<typeof Outcome>
+export type SettlementOutcome = z.output<typeof SettlementOutcome>
 
 /** Returns outcomes. It reads the relays too: only they record whether a sent transaction is in a block. */
-export function listOutcomes(db: Queryable, paymentIds: readonly PaymentId[]): Promise<Outcome[]> {
+export function listOutcomes(db: Queryable, paymentIds: readonly PaymentId[]): Promise<SettlementOutcome[]> {
   return db.many(
-    Outcome,
+    SettlementOutcome,
     sql`
     select p.id, p.status, p.tx_hash, p.settled_at, p.failure_reason, coalesce(sent.status in ('mined', 'final'), false) as in_block,
       p.redemption_until is not null as redemption_requested, coalesce(sent.mined_hash, (
@@ -190,7 +190,7 @@ export const Counted = EndingPayment.extend({ network: z.string(), createdAt: z.
 export const EndedRow = Counted.extend({
   status: z.enum(['settled', 'settlement_failed', 'voided']),
   previousStatus: z.enum(paymentStatuses),
-  /** Whether it had a place in the month; see `isCounted`. */
+  /** Whether it had a place in the month; see `countsInMonth`. */
   wasCounted: z.boolean(),
   txHash: z.string().nullable(),
   failureReason: z.string().nullable(),
@@ -226,7 +226,7 @@ export function markSettled(tx: Tx, settled: readonly Settled[], settledAt: Date
       select * from unnest(${ids}::text[], ${settled.map(({ txHash }) => txHash)}::text[],
         ${settled.map(({ gasNanoUsd }) => gasNanoUsd.toString())}::numeric[]) as row (id, tx_hash, gas)
     ), previous as materialized (
-      select id, status, ${isCounted} as was_counted, gas_reserved_nano_usd from payments
+      select id, status, ${countsInMonth} as was_counted, gas_reserved_nano_usd from payments
       where ${idIn(sql`id`, ids)} and status <> 'settled' order by id for no key update
     )
     update payments set status = 'settled', tx_hash = given.tx_hash, settled_at = ${settledAt}, failure_reason = null, has_place = true,
@@ -244,7 +244,11 @@ export interface Failed {
 }
 
 /** Ends the payments that are still open; with `from`, only those in this status. Returns the rows that changed. */
-export function markEnded(tx: Tx, failed: readonly Failed[], from?: 'verified' | 'settling'): Promise<EndedRow[]> {
+export function markPaymentsEnded(
+  tx: Tx,
+  failed: readonly Failed[],
+  from?: 'verified' | 'settling',
+): Promise<EndedRow[]> {
   const ids = failed.map(({ id }) => id)
   return tx.many(
     EndedRow,
@@ -253,7 +257,7 @@ export function markEnded(tx: Tx, failed: readonly Failed[], from?: 'verified' |
       select * from unnest(${ids}::text[], ${failed.map(({ status }) => status)}::text[],
         ${failed.map(({ reason }) => reason)}::text[]) as row (id, status, reason)
     ), previous as materialized (
-      select id, status, ${isCounted} as was_counted, gas_reserved_nano_usd from payments
+      select id, status, ${countsInMonth} as was_counted, gas_reserved_nano_usd from payments
       where ${idIn(sql`id`, ids)} and status = any(${from === undefined ? ['verified', 'settling'] : [from]}::text[])
       order by id for no key update
     )

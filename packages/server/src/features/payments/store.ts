@@ -14,7 +14,7 @@ import {
   paymentIdOf,
 } from '../../platform/ids.ts'
 import { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
-import { Delivery } from './delivery/store.ts'
+import { PaymentDelivery } from './delivery/store.ts'
 import { countsOf } from './rollups/rollup-store.ts'
 import { type LogFilters, type LogQuery, paymentStatuses } from './schema.ts'
 
@@ -84,7 +84,7 @@ const WrittenAndRead = z.object({
   status: z.enum(paymentStatuses),
   txHash: z.string().nullable(),
   settledAt: z.date().nullable(),
-  delivery: Delivery.nullable(),
+  delivery: PaymentDelivery.nullable(),
   createdAt: z.date(),
 })
 
@@ -164,7 +164,7 @@ export interface NewPayment {
   readonly settlingAt: Date | null
   readonly settledAt: Date | null
   /** For a caller that reports delivery; null for all others. */
-  readonly delivery: Delivery | null
+  readonly delivery: PaymentDelivery | null
   readonly createdAt: Date
 }
 
@@ -309,7 +309,7 @@ const hasNotFailed = sql`status not in ('voided', 'settlement_failed')`
  * A condition on a row of payments: whether it has a place in the month. One that ended without money has none, and neither has one whose place was
  * freed while it settles.
  */
-export const isCounted = sql`(${hasNotFailed} and has_place)`
+export const countsInMonth = sql`(${hasNotFailed} and has_place)`
 
 /** Selects the number of payments of a month that have a place in it, to rebuild the counter. Proofs of the month have their own. */
 export function countingPayments(tenant: Tenant, from: Date, to: Date): Sql {

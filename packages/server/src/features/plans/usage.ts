@@ -34,7 +34,7 @@ function shownFigure(used: number, limit: number): UsageFigure {
   return { used, limit, percent: isUnlimited ? null : percent, unlimited: isUnlimited }
 }
 
-export interface Usage {
+export interface PeriodUsage {
   readonly plan: Plan
   figureOf(kind: UsageKind): UsageFigure
 }
@@ -43,7 +43,7 @@ export interface Usage {
  * Returns the use and the plan's quotas, as every response of the API shows them: the counters without what is expired and not
  * swept, of all organisations that share the quotas, read at one instant, so that a sweep between two reads counts nothing twice and omits nothing.
  */
-export function usageOf(ctx: Pick<Ctx, 'db' | 'tenant' | 'clock' | 'recounts'>): Promise<Usage> {
+export function usageOf(ctx: Pick<Ctx, 'db' | 'tenant' | 'clock' | 'recounts'>): Promise<PeriodUsage> {
   const now = ctx.clock.now()
   return readAtOneInstant(ctx.db, async (tx) => {
     const plan = await planOf(tx, ctx.tenant.organisationId)
@@ -111,7 +111,7 @@ function least(left: bigint, right: bigint): bigint {
 /** Shares of a quota, in percent, that are reported when they are reached. */
 const thresholds = [80, 100] as const
 
-export interface Counted {
+export interface CountedUse {
   readonly kind: UsageKind
   /** The plan's quota. */
   readonly limit: number
@@ -129,7 +129,7 @@ export interface Counted {
 export async function reportThresholds(
   tx: Tx,
   ctx: Pick<Ctx, 'tenant' | 'clock' | 'publish'>,
-  { kind, limit, used, exact }: Counted,
+  { kind, limit, used, exact }: CountedUse,
 ): Promise<void> {
   if (reachedBy(used, limit).length === 0) return
   const reachedAt = ctx.clock.now()

@@ -8,7 +8,7 @@ import { openCursor, pageOf } from '../../platform/wire.ts'
 import { planOf, unlimited } from '../plans/index.ts'
 import { type Ctx, type Deps, operation } from './ports.ts'
 import * as schema from './schema.ts'
-import { paramsMax, type RegistryRoute, type RouteParam, type RouteQuery, type Snapshot } from './schema.ts'
+import { paramsMax, type RegistryRoute, type RouteParam, type RouteQuery, type RouteReport } from './schema.ts'
 import {
   countPublicRoutes,
   findRoute,
@@ -30,7 +30,7 @@ import {
  */
 async function acceptSnapshot(
   ctx: Pick<Ctx, 'clock' | 'db' | 'paymentLogExists' | 'random' | 'tenant'>,
-  snapshot: Snapshot,
+  snapshot: RouteReport,
 ): Promise<{ accepted: true }> {
   const { paymentLogId } = snapshot
   if (paymentLogId !== undefined && !(await ctx.paymentLogExists(ctx.db, ctx.tenant, paymentLogId)))
@@ -51,7 +51,7 @@ async function keepWithinPlan(tx: Tx, tenant: Tenant): Promise<void> {
   if (registryRoutes !== unlimited) await forgetOldest(tx, tenant, registryRoutes)
 }
 
-function seenRoute(ctx: Pick<Ctx, 'clock' | 'random'>, snapshot: Snapshot): ReportedRoute {
+function seenRoute(ctx: Pick<Ctx, 'clock' | 'random'>, snapshot: RouteReport): ReportedRoute {
   const { headers, queryParams, bodyParams, routePattern, bodyContentType, paymentLogId, ...facts } = snapshot
   return {
     ...facts,
@@ -214,7 +214,7 @@ export const registryOperations: readonly Operation<Deps>[] = [
     description:
       'One route per host, method and pattern. Path segments that look like identifiers become {id}. A known route is updated. Examples of fields named like a credential are dropped.',
     settingCost: 0.1,
-    input: schema.Snapshot,
+    input: schema.RouteReport,
     output: schema.SnapshotAccepted,
     status: 202,
     errors: failBody.table,

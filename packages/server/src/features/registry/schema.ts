@@ -81,7 +81,7 @@ function isShortRoute(written: string): boolean {
   return Buffer.byteLength(pattern) <= routeBytesMax && pattern.split('{').length <= routeParamsMax + 1
 }
 
-export const Snapshot = z.strictObject({
+export const RouteReport = z.strictObject({
   host: Host.describe('Host of the route, with a port other than that of https.'),
   method: z
     .string()
@@ -107,7 +107,7 @@ export const Snapshot = z.strictObject({
     .transform((paymentLogId) => paymentLogId ?? undefined)
     .describe('The payment log record of the payment that was observed.'),
 })
-export type Snapshot = z.output<typeof Snapshot>
+export type RouteReport = z.output<typeof RouteReport>
 
 export const SnapshotAccepted = z.strictObject({ accepted: z.literal(true).describe('Always true.') })
 
@@ -147,4 +147,4 @@ export type RouteFilters = Omit<RouteQuery, 'limit' | 'cursor'>
 
 export const RouteParamsInPath = z.strictObject({ id: id('reg') })
 
-named({ RouteParam, ObservedParam, RouteSnapshot: Snapshot, SnapshotAccepted, RegistryRoute, RouteChange })
+named({ RouteParam, ObservedParam, RouteSnapshot: RouteReport, SnapshotAccepted, RegistryRoute, RouteChange })

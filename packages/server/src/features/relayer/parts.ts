@@ -5,7 +5,7 @@ import { inLockOrder } from '../../platform/db/lock-order.ts'
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from './port.ts'
 import type { Ctx } from './ports.ts'
-import { type Backoff, lockAsRead, markEnded, markSettled, postpone } from './store.ts'
+import { type Backoff, lockAsRead, markRelaysEnded, markSettled, postpone } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -113,8 +113,8 @@ async function settle(tx: Tx, purpose: RelayPurpose, settled: readonly SettledRe
 async function failAll(tx: Tx, purpose: RelayPurpose, failed: readonly FailedRelay[]): Promise<void> {
   const isExpired = ({ fault }: FailedRelay) => fault.kind === 'expired'
   const moved = new Set([
-    ...(await markEnded(tx, idsOf(failed.filter(isExpired)), 'expired')),
-    ...(await markEnded(tx, idsOf(failed.filter((one) => !isExpired(one))), 'failed')),
+    ...(await markRelaysEnded(tx, idsOf(failed.filter(isExpired)), 'expired')),
+    ...(await markRelaysEnded(tx, idsOf(failed.filter((one) => !isExpired(one))), 'failed')),
   ])
   const own = failed.filter(({ relay }) => moved.has(relay.id))
   if (own.length > 0) await purpose.onFailed(tx, own)

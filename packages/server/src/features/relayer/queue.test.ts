@@ -14,7 +14,7 @@ import {
   setSingle,
 } from './queue-store.ts'
 import { relays } from './relays.ts'
-import { lockWaiting, markEnded, markIncluded, markLeft, postpone, setToCheck, takeChecks } from './store.ts'
+import { lockWaiting, markIncluded, markLeft, markRelaysEnded, postpone, setToCheck, takeChecks } from './store.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -334,8 +334,8 @@ test('a relay in a transaction is not ended; one that a transaction left is sent
   const { db } = database
   const { id } = await db.one(z.object({ id: z.bigint() }), sql`select id from relays`)
   await db.tx((tx) => markIncluded(tx, [id], 'ctx_test'))
-  expect((await db.tx((tx) => markEnded(tx, [id], 'failed'))).size).toBe(0)
-  expect((await db.tx((tx) => markEnded(tx, [id], 'expired'))).size).toBe(0)
+  expect((await db.tx((tx) => markRelaysEnded(tx, [id], 'failed'))).size).toBe(0)
+  expect((await db.tx((tx) => markRelaysEnded(tx, [id], 'expired'))).size).toBe(0)
 
   await db.tx((tx) => markLeft(tx, [{ id, attempts: 1 }]))
   expect(await db.tx((tx) => lockWaiting(tx, [id]))).toEqual([])

@@ -218,7 +218,7 @@ export async function watchOn(db: Queryable, relayIds: readonly bigint[]): Promi
 const watchedFor = sql`interval '1 day'`
 
 /** Ends relays that wait, are withdrawn or are watched; returns the ids of those that it ended. A failed one is read again at its expiry. */
-export async function markEnded(
+export async function markRelaysEnded(
   tx: Tx,
   relayIds: readonly bigint[],
   state: 'failed' | 'expired',

@@ -8,7 +8,7 @@ import {
   tokenBySymbol,
   zeroAddress,
 } from '@purser/protocol'
-import type { Chain, Receipt, Verdict } from '../../chain/port.ts'
+import type { Chain, NodeVerdict, Receipt } from '../../chain/port.ts'
 import { type AuditEntry, appendAudit } from '../../platform/audit.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { ActingCtx } from '../../platform/ctx.ts'
@@ -33,10 +33,10 @@ import {
   listAwaiting,
   listToFinalize,
   lockSettled,
-  markEnded,
   markFinal,
   markReported,
   markSettled,
+  markTransfersEnded,
   markUnsettled,
   postponeFinality,
   type Settled,
@@ -59,7 +59,7 @@ export async function end(ctx: EndingCtx, tx: Tx, transferId: TransferId, fault:
 export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[]): Promise<readonly TransferRow[]> {
   if (ends.length === 0) return []
   const now = ctx.clock.now()
-  const ended = await markEnded(tx, ends, now)
+  const ended = await markTransfersEnded(tx, ends, now)
   const byThis = new Set(ended.map((row) => row.id))
   const others = ends.map(({ transferId }) => transferId).filter((transferId) => !byThis.has(transferId))
   const endedBefore = others.length === 0 ? [] : await lockTransfers(tx, others)
@@ -300,14 +300,14 @@ async function listReplaced(
 async function decide(ctx: Finalizing, network: Network, due: readonly DueTransfer[]): Promise<void> {
   if (due.length === 0) return
   const verdicts = await confirmBlocks(ctx.chains.on(network), due)
-  const of = (wanted: Verdict) => due.filter((_, index) => verdicts[index] === wanted)
+  const of = (wanted: NodeVerdict) => due.filter((_, index) => verdicts[index] === wanted)
   const final = of('yes')
   if (final.length > 0) await ctx.db.tx((tx) => endFinal(ctx, tx, final))
   for (const gone of of('no')) await ctx.db.tx((tx) => reopen(ctx, tx, network, gone))
 }
 
 /** `yes`: its block is final. `no`: the transaction is in no block or in another one, which the lane must evaluate. */
-async function confirmBlocks(chain: Chain, due: readonly DueTransfer[]): Promise<readonly Verdict[]> {
+async function confirmBlocks(chain: Chain, due: readonly DueTransfer[]): Promise<readonly NodeVerdict[]> {
   const { receipts } = await chain.lookUp(due.map(({ hash }) => hash))
   const lookups = due.map((one, index) => ({ one, receipt: receipts[index] }))
   const inBlock = lookups.flatMap(({ one, receipt }) =>
@@ -321,7 +321,7 @@ async function confirmBlocks(chain: Chain, due: readonly DueTransfer[]): Promise
   return due.map((one) => found.get(one) ?? 'undecided')
 }
 
-async function isElsewhere(chain: Chain, { hash }: DueTransfer, receipt: Receipt | undefined): Promise<Verdict> {
+async function isElsewhere(chain: Chain, { hash }: DueTransfer, receipt: Receipt | undefined): Promise<NodeVerdict> {
   if (receipt === undefined) return (await chain.isInNoBlock([hash])) === 'yes' ? 'no' : 'undecided'
   const [isInAnother] = await chain.confirmReceipts([receipt], { depth: 1 })
   return isInAnother === 'yes' ? 'no' : 'undecided'

@@ -197,7 +197,7 @@ const networksWithoutCoin = networks.filter(({ nativeCoin }) => nativeCoin === n
  * far as blocks show, replaces the maximum that counted against the wallets' policies: a top-up counts with its value, and gas that the child
  * pays from it does not count again. The gas that was reserved for its claim no longer counts. One that ends before it has steps, as without its approval, costs nothing. Returns those that this call ended.
  */
-export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Promise<EndedTransfer[]> {
+export function markTransfersEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Promise<EndedTransfer[]> {
   return tx.many(
     Ended,
     sql`

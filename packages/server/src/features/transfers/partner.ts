@@ -1,7 +1,8 @@
-import { type Address, formatAmount, type Hex, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
+import { type Address, formatAmount, sameAddress, zeroAddress } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
 import type { PlannedCall, RouteQuote, RouteRequest, RoutingPartner } from '../../partners/routing/port.ts'
-import { type Coin, encodeAllowance } from '../funds/index.ts'
+import { encodeAllowance, encodeApprove } from '../../platform/contract-calls.ts'
+import type { Coin } from '../funds/index.ts'
 import { fail } from './errors.ts'
 import type { Ctx, PlannedStep } from './ports.ts'
 import { proveCall } from './proof.ts'
@@ -30,8 +31,6 @@ async function requestQuote(
   }
   return quoted.quote
 }
-
-const approve = selectorOf('approve(address,uint256)')
 
 /**
  * Why a quote is refused; the adapter's guard has already checked it against the partner's list of contracts. These rules apply to every
@@ -130,11 +129,6 @@ async function oneStep(chain: Chain, sender: Address, { partner, calls }: RouteQ
   return { kind: 'partner', sender, ...last, callsBefore: all.slice(0, -1), gasLimit: trial.gasLimit }
 }
 
-/** Encodes the call that sets the allowance of a contract to exactly this amount. */
-export function encodeApprove(spender: Address, rawAmount: bigint): Hex {
-  return `${approve}${word(spender)}${word(rawAmount)}`
-}
-
 /** The contract's allowance for a token of the account, as of the latest block, as a majority of the nodes reports. */
 export async function allowanceOf(
   chain: Chain,
@@ -143,11 +137,6 @@ export async function allowanceOf(
 ): Promise<bigint> {
   const response = await chain.agreedCall(token, encodeAllowance({ owner, spender }))
   return /^0x[0-9a-f]{64}$/i.test(response) ? BigInt(response) : 0n
-}
-
-function word(value: bigint | Address): string {
-  const digits = typeof value === 'bigint' ? value.toString(16) : value.slice(2).toLowerCase()
-  return digits.padStart(64, '0')
 }
 
 /**

@@ -16,9 +16,9 @@ import { openAmount } from '../../platform/wire.ts'
 import { networkFor, refuseServiceAddress } from '../chains/index.ts'
 import {
   bytesOf,
-  type Claim,
   type Coin,
   type Funds,
+  type FundsClaim,
   feeOfCalls,
   feeOfGas,
   type NewReservation,
@@ -358,7 +358,7 @@ export function wantsOf(tenant: Tenant, plan: Planned, except?: string): readonl
 }
 
 /** The transfer as a claim on its snapshot; `except` is a subject that has already reserved the same amounts. */
-export function claimOf(tenant: Tenant, plan: Planned, except?: string): Claim {
+export function claimOf(tenant: Tenant, plan: Planned, except?: string): FundsClaim {
   const { snapshot, network, steps } = plan
   const topUp = steps.find(({ kind }) => kind === 'top-up')
   const native = nativeCoinOf(network)

@@ -19,7 +19,7 @@ import { deleteQuotes, takeOrders } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
 import { insertSteps, insertTransfers, type StoredTransfer, type TransferId, transferPurpose } from './store.ts'
 
-export type Outcome = RecordedTransfer | Error
+export type RecordOutcome = RecordedTransfer | Error
 
 /**
  * Rejected intents, with the reasons, found after others were written: the transaction is rolled back, and the others are stored without
@@ -38,7 +38,7 @@ export class RejectedIntents extends Error {
  * them. A gasless transfer has an authorization to sign instead; one that needs an approval only reserves its funds. Returns for each its id, or its refusal: `insufficient-balance` or
  * `policy-denied`, which does not affect the others. Throws `RejectedIntents`.
  */
-export async function storeTransfers(tx: Tx, intents: readonly Intent[]): Promise<readonly Outcome[]> {
+export async function storeTransfers(tx: Tx, intents: readonly Intent[]): Promise<readonly RecordOutcome[]> {
   const [first] = intents
   if (first === undefined) return []
   const { ctx } = first
@@ -282,12 +282,13 @@ const tenantsMax = 10_000
 
 /** Creates `recordTransfer`. A tenant has one batch in progress at a time, since its transfers lock the same wallets and the same log. */
 export function createRecordTransfer(db: Db): TransferPorts['recordTransfer'] {
-  const recorders = new Map<string, (intent: OwnIntent) => Promise<Outcome>>()
+  const recorders = new Map<string, (intent: OwnIntent) => Promise<RecordOutcome>>()
   const recorderOf = ({ organisationId, environment }: Tenant) => {
     const name = `${organisationId}/${environment}`
     if (recorders.size >= tenantsMax) recorders.clear()
     const recorder =
-      recorders.get(name) ?? batch<OwnIntent, Outcome>({ itemsMax: 64, batchesMax: 1 }, (some) => record(db, some))
+      recorders.get(name) ??
+      batch<OwnIntent, RecordOutcome>({ itemsMax: 64, batchesMax: 1 }, (some) => record(db, some))
     recorders.set(name, recorder)
     return recorder
   }
@@ -305,7 +306,7 @@ const deadlocksMax = 5
  * Stores the batch. A transfer that cannot be stored fails alone: the others are stored without it. A deadlock rolls back the whole
  * transaction, so the transfers are then stored one by one.
  */
-async function record(db: Db, intents: readonly OwnIntent[], deadlocks = 0): Promise<readonly Outcome[]> {
+async function record(db: Db, intents: readonly OwnIntent[], deadlocks = 0): Promise<readonly RecordOutcome[]> {
   try {
     return await db.tx((tx) => recordBatch(tx, intents), { readsByKeys: true })
   } catch (error) {
@@ -317,13 +318,17 @@ async function record(db: Db, intents: readonly OwnIntent[], deadlocks = 0): Pro
   }
 }
 
-async function recordOthers(db: Db, intents: readonly OwnIntent[], rejected: RejectedIntents): Promise<Outcome[]> {
+async function recordOthers(
+  db: Db,
+  intents: readonly OwnIntent[],
+  rejected: RejectedIntents,
+): Promise<RecordOutcome[]> {
   const others = intents.filter((one) => !rejected.causes.has(one))
   const outcomes = others.length === 0 ? [] : await record(db, others)
   return intents.map((one) => rejected.causes.get(one) ?? outcomes[others.indexOf(one)] ?? rejected)
 }
 
-async function recordBatch(tx: Tx, intents: readonly OwnIntent[]): Promise<readonly Outcome[]> {
+async function recordBatch(tx: Tx, intents: readonly OwnIntent[]): Promise<readonly RecordOutcome[]> {
   const outcomes = await storeTransfers(tx, intents)
   const made = intents.flatMap((intent, index) => {
     const outcome = outcomes[index]

@@ -19,7 +19,7 @@ export interface Writing {
 }
 
 /** The outcome of a request: the document as it was written, `locked` if somebody else has locked its vault, or the error for the caller. */
-export type Outcome = VaultDocument | 'locked' | Error
+export type DocumentOutcome = VaultDocument | 'locked' | Error
 
 /** Locks the vaults of a batch. A vault that is not among the rows is locked by somebody else, or does not exist. */
 export interface Locking {
@@ -50,7 +50,11 @@ export const lockingOne: Locking = {
  * Writes the documents of one tenant's requests in the caller's transaction. Each is judged as if it came alone, after those before it, so that a
  * refusal affects no other. The order of locks is that of `lockPresent`: no vault is locked after the counter of storage.
  */
-export async function writeBatch(tx: Tx, batch: readonly Writing[], locking: Locking): Promise<readonly Outcome[]> {
+export async function writeBatch(
+  tx: Tx,
+  batch: readonly Writing[],
+  locking: Locking,
+): Promise<readonly DocumentOutcome[]> {
   const [first] = batch
   if (first === undefined) return []
   const { ctx } = first
@@ -63,7 +67,7 @@ export async function writeBatch(tx: Tx, batch: readonly Writing[], locking: Loc
   const vaults = new Map(rows.map((row) => [row.id, row]))
   const quota = quotaBatchOf(tx, ctx, plan, 'storageBytes')
   const added: Added[] = []
-  const outcomes: Outcome[] = []
+  const outcomes: DocumentOutcome[] = []
   for (const writing of batch) {
     const interruption = writing.ctx.batchedKey && interruptions.get(writing.ctx.batchedKey)
     const outcome = interruption ?? (await judge(writing, { vaults, plan, quota, locking }))

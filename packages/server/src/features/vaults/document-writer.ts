@@ -3,7 +3,14 @@ import { batch } from '../../platform/db/batch.ts'
 import { isDeadlock, isRefusedData } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { isKeyTaken } from '../../platform/http/batched-keys.ts'
-import { type Locking, lockingFree, lockingOne, type Outcome, type Writing, writeBatch } from './document-batch.ts'
+import {
+  type DocumentOutcome,
+  type Locking,
+  lockingFree,
+  lockingOne,
+  type Writing,
+  writeBatch,
+} from './document-batch.ts'
 import type { Deps } from './ports.ts'
 import type { VaultDocument } from './schema.ts'
 import { documentSemaphores, documentsMax, vaultSemaphores } from './semaphores.ts'
@@ -13,7 +20,7 @@ const batchedBytesMax = 65_536
 /** Most tenants, and most locked vaults, whose batches a process keeps; above it the map is cleared, which only splits a batch. */
 const batchesKeptMax = 10_000
 
-type Write = (writing: Writing) => Promise<Outcome>
+type Write = (writing: Writing) => Promise<DocumentOutcome>
 
 /**
  * Writes documents. Those of a tenant's concurrent requests share a batch, one batch at a time because they share the counter of storage: one
@@ -41,11 +48,12 @@ function nameOf({ organisationId, environment }: Tenant): string {
 /** Returns a function that adds a request to the batch of its name. */
 function keptBy(
   name: (writing: Writing) => string,
-  run: (writings: readonly Writing[]) => Promise<readonly Outcome[]>,
+  run: (writings: readonly Writing[]) => Promise<readonly DocumentOutcome[]>,
 ): Write {
   const batches = new Map<string, Write>()
   return (writing) => {
-    const known = batches.get(name(writing)) ?? batch<Writing, Outcome>({ itemsMax: documentsMax, batchesMax: 1 }, run)
+    const known =
+      batches.get(name(writing)) ?? batch<Writing, DocumentOutcome>({ itemsMax: documentsMax, batchesMax: 1 }, run)
     if (batches.size >= batchesKeptMax) batches.clear()
     batches.set(name(writing), known)
     return known(writing)
@@ -53,7 +61,7 @@ function keptBy(
 }
 
 /** Writes documents of one vault, behind its other writers. */
-async function writeWhenFree(writings: readonly Writing[]): Promise<readonly Outcome[]> {
+async function writeWhenFree(writings: readonly Writing[]): Promise<readonly DocumentOutcome[]> {
   const [first] = writings
   if (first === undefined) return []
   const { ctx, vaultId } = first
@@ -64,14 +72,14 @@ async function writeWhenFree(writings: readonly Writing[]): Promise<readonly Out
  * Commits a batch. If the database refuses one of its rows, only that one fails: the others are written one by one. The same applies to one
  * whose idempotency key was claimed meanwhile.
  */
-async function writeOrFail(writings: readonly Writing[], locking: Locking): Promise<readonly Outcome[]> {
+async function writeOrFail(writings: readonly Writing[], locking: Locking): Promise<readonly DocumentOutcome[]> {
   const [first] = writings
   if (first === undefined) return []
   try {
     return await first.ctx.db.tx((tx) => writeBatch(tx, writings, locking))
   } catch (error) {
     if (writings.length === 1 || !(isRefusedData(error) || isDeadlock(error))) return writings.map(() => faultOf(error))
-    const outcomes: Outcome[] = []
+    const outcomes: DocumentOutcome[] = []
     for (const writing of writings) outcomes.push(...(await writeOrFail([writing], locking)))
     return outcomes
   }
@@ -82,7 +90,7 @@ function faultOf(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
 }
 
-function documentOf(outcome: Outcome | undefined): VaultDocument {
+function documentOf(outcome: DocumentOutcome | undefined): VaultDocument {
   if (outcome === undefined || outcome === 'locked') throw new Error('a document was neither written nor refused')
   if (outcome instanceof Error) throw outcome
   return outcome

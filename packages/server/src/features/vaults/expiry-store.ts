@@ -6,13 +6,17 @@ import type { Sharers } from '../plans/index.ts'
 import type { VaultId } from './schema.ts'
 import { VaultRow, vaultColumns } from './store.ts'
 
-const Counted = z.object({ vaults: z.bigint().transform(Number), bytes: z.bigint().transform(Number) })
-export type Counted = z.output<typeof Counted>
+const ExpiredCount = z.object({ vaults: z.bigint().transform(Number), bytes: z.bigint().transform(Number) })
+export type ExpiredCount = z.output<typeof ExpiredCount>
 
 /** Counts the vaults and bytes that have expired and are not swept, but are still in the counters. */
-export function countExpired(db: Queryable, { organisationIds, environment }: Sharers, now: Date): Promise<Counted> {
+export function countExpired(
+  db: Queryable,
+  { organisationIds, environment }: Sharers,
+  now: Date,
+): Promise<ExpiredCount> {
   return db.one(
-    Counted,
+    ExpiredCount,
     sql`
     select sum(own.vaults)::bigint as vaults, sum(own.bytes)::bigint as bytes
     from unnest(${organisationIds}::text[]) as sharer (id) cross join lateral (

@@ -1,6 +1,6 @@
 import { parseAddress, parseAmount } from '@purser/protocol'
 import { z } from 'zod'
-import type { NewPayoutAccount, PayoutAccount, Refusal, RequestedPayout } from './port.ts'
+import type { NewPayoutAccount, PayoutAccount, PayoutRefusal, RequestedPayout } from './port.ts'
 
 const short = z.string().min(1).max(256)
 /** A decimal amount that is shown, with at most 18 decimals. In another form it is `unreadable`: it must not keep a payout from its end. */
@@ -54,7 +54,7 @@ const ErrorBody = z.object({
 })
 
 /** Bridge's error code and the field that it is about. The message is omitted, because it may repeat the request. */
-export function refusalOf(status: number, json: unknown): Refusal {
+export function refusalOf(status: number, json: unknown): PayoutRefusal {
   const parsed = ErrorBody.safeParse(json)
   if (!parsed.success)
     return { code: `http-${status}`, message: 'The partner refused the request without giving a reason.' }
@@ -70,7 +70,7 @@ export function accountOf(account: z.output<typeof ExternalAccount>): PayoutAcco
 }
 
 /** The request body for a new external account, or the reason why it cannot be created. */
-export function externalAccountBody(request: NewPayoutAccount): Readonly<Record<string, unknown>> | Refusal {
+export function externalAccountBody(request: NewPayoutAccount): Readonly<Record<string, unknown>> | PayoutRefusal {
   const { owner, destination } = request
   const common = { ...namesOf(owner), account_name: request.accountName, currency: destination.currency.toLowerCase() }
   if (destination.currency === 'GBP') {

@@ -26,8 +26,8 @@ import type {
   Payout,
   PayoutFailure,
   PayoutReceipt,
+  PayoutRefusal,
   PayoutState,
-  Refusal,
   RequestedPayout,
 } from './port.ts'
 
@@ -144,7 +144,7 @@ async function post<T>(
 }
 
 /** Refuses what Bridge would refuse, without sending the recipient's data. */
-function refusalBeforeRequest({ network, token, currency, reference }: NewPayout): Refusal | undefined {
+function refusalBeforeRequest({ network, token, currency, reference }: NewPayout): PayoutRefusal | undefined {
   if (!networkByName(network)?.partners.includes(name))
     return { code: 'chain-not-supported', message: `The partner does not support ${network}.` }
   if (token.symbol !== 'USDC') return { code: 'token-not-supported', message: 'The partner supports only USDC.' }
@@ -219,7 +219,7 @@ function sumOf(amounts: readonly (string | undefined)[]): string | undefined {
   return formatAmount(sum, feeDecimals)
 }
 
-function isRefusal(body: Readonly<Record<string, unknown>> | Refusal): body is Refusal {
+function isRefusal(body: Readonly<Record<string, unknown>> | PayoutRefusal): body is PayoutRefusal {
   return 'code' in body && 'message' in body
 }
 

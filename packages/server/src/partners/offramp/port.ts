@@ -74,12 +74,14 @@ export interface OffRampsPort {
 }
 
 /** A permanent refusal, with the partner's code and a message without account data. */
-export interface Refusal {
+export interface PayoutRefusal {
   readonly code: string
   readonly message: string
 }
 
-export type Agreed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: Refusal }
+export type Agreed<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly refusal: PayoutRefusal }
 
 type PayoutDestination =
   | { readonly currency: 'GBP'; readonly sortCode: string; readonly accountNumber: string }

@@ -10,10 +10,11 @@ import {
   selectorOf,
   utf8,
 } from '@purser/protocol'
+import { encodeWords } from '../../platform/contract-calls.ts'
 import { address, decodeCall, tuple, uint } from './abi.ts'
 import type { CallMeaning } from './guard.ts'
 import type { ChainLog } from './port.ts'
-import { encodeBytesCall, encodeCall, uintAt } from './words.ts'
+import { encodeBytesCall, uintAt } from './words.ts'
 
 const depositForBurn = selectorOf('depositForBurn(uint256,uint32,bytes32,address,bytes32,uint256,uint32)')
 const receiveMessage = selectorOf('receiveMessage(bytes,bytes)')
@@ -61,7 +62,7 @@ const burnArguments = tuple({
 
 /** TokenMessengerV2's `depositForBurn`. Anyone may deliver the message; it always pays the recipient. */
 export function encodeDepositForBurn(burn: Burn): Hex {
-  return encodeCall(depositForBurn, [
+  return encodeWords(depositForBurn, [
     burn.rawAmount,
     BigInt(burn.destinationDomain),
     burn.recipient,
@@ -85,12 +86,12 @@ export function encodeReceiveMessage({
 
 /** Call that returns a nonzero word when the message with this nonce was delivered. */
 export function encodeUsedNonces(nonce: Hex): Hex {
-  return encodeCall(usedNonces, [nonce])
+  return encodeWords(usedNonces, [nonce])
 }
 
 /** Encodes the call of Multicall3 that returns `block.number`. */
 export function encodeBlockNumber(): Hex {
-  return encodeCall(getBlockNumber, [])
+  return encodeWords(getBlockNumber, [])
 }
 
 /**

@@ -9,6 +9,7 @@ import {
 } from '@purser/protocol'
 import { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
+import { encodeApprove } from '../../platform/contract-calls.ts'
 import type { Log } from '../../platform/log.ts'
 import { fail } from '../errors.ts'
 import { type PartnerApi, requestPartner } from '../partner-request.ts'
@@ -25,7 +26,7 @@ import {
   readDepositForBurn,
   readMessagesSent,
 } from './cctp-calls.ts'
-import { changesOf, encodeApprove, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
+import { changesOf, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
 import type {
   ChainReader,
   DeliveryReader,

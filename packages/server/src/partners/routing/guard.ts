@@ -1,15 +1,10 @@
-import { type Address, type Hex, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
+import { type Address, type Hex, sameAddress, zeroAddress } from '@purser/protocol'
+import { approveSelector } from '../../platform/contract-calls.ts'
 import { address, decodeCall, tuple, uint } from './abi.ts'
 import type { ExpectedChange, PlannedCall, Quoted, RouteRequest } from './port.ts'
-import { encodeCall, selectorIn } from './words.ts'
+import { selectorIn } from './words.ts'
 
-const approve = selectorOf('approve(address,uint256)')
 const approveArguments = tuple({ spender: address, rawAmount: uint(256) })
-
-/** Call data of an ERC-20 approval of exactly this amount. */
-export function encodeApprove(spender: Address, rawAmount: bigint): Hex {
-  return encodeCall(approve, [spender, rawAmount])
-}
 
 /** The effect of a call, decoded only from its bytes, never from the partner's statements. */
 export interface CallMeaning {
@@ -82,7 +77,7 @@ function whyNotApproved(
   { rawAmount }: RouteRequest,
   { targets }: GuardRules,
 ): GuardReason | undefined {
-  const approval = decodeCall(data, approve, approveArguments)
+  const approval = decodeCall(data, approveSelector, approveArguments)
   if (approval === undefined || value !== 0n || approval.rawAmount !== rawAmount) return 'approval-not-exact'
   return isListed(targets, approval.spender) ? undefined : 'approval-to-other-spender'
 }

@@ -10,6 +10,7 @@ import {
   utf8,
 } from '@purser/protocol'
 import { z } from 'zod'
+import { wordOf } from '../../platform/contract-calls.ts'
 import type { CallMeaning } from './guard.ts'
 import type { RouteRequest } from './port.ts'
 
@@ -102,7 +103,7 @@ const typeHashes = {
 export function orderIdOf({ version, solverChainId, solver, salt, inputs, output, fees }: Order): Hex {
   const inputWords = inputs.map(({ payment, refunds }) => {
     const { chainId, currency, amount, weight } = payment
-    const paid = hashed(typeHashes.inputPayment, textWord(chainId), bytesWord(currency), word(amount), word(weight))
+    const paid = hashed(typeHashes.inputPayment, textWord(chainId), bytesWord(currency), wordOf(amount), wordOf(weight))
     return hashed(typeHashes.input, paid, hashed(...refunds.map(refundWord)))
   })
   const feeWords = fees.map((fee) =>
@@ -112,10 +113,10 @@ export function orderIdOf({ version, solverChainId, solver, salt, inputs, output
       bytesWord(fee.recipient),
       textWord(fee.currencyChainId),
       bytesWord(fee.currency),
-      word(fee.amount),
+      wordOf(fee.amount),
     ),
   )
-  const head = [textWord(version), textWord(solverChainId), word(BigInt(solver)), word(salt)]
+  const head = [textWord(version), textWord(solverChainId), wordOf(BigInt(solver)), wordOf(salt)]
   return `0x${hashed(typeHashes.order, ...head, hashed(...inputWords), outputWord(output), hashed(...feeWords))}`
 }
 
@@ -125,18 +126,18 @@ function refundWord(refund: Order['inputs'][number]['refunds'][number]): string 
     textWord(refund.chainId),
     bytesWord(refund.recipient),
     bytesWord(refund.currency),
-    word(refund.minimumAmount),
-    word(BigInt(refund.deadline)),
+    wordOf(refund.minimumAmount),
+    wordOf(BigInt(refund.deadline)),
     bytesWord(refund.extraData),
   )
 }
 
 function outputWord({ chainId, payments, deadline, calls, extraData }: Order['output']): string {
   const paymentWords = payments.map(({ recipient, currency, minimumAmount, expectedAmount }) => {
-    const amounts = [word(minimumAmount), word(expectedAmount)]
+    const amounts = [wordOf(minimumAmount), wordOf(expectedAmount)]
     return hashed(typeHashes.outputPayment, bytesWord(recipient), bytesWord(currency), ...amounts)
   })
-  const last = [word(BigInt(deadline)), hashed(...calls.map(bytesWord)), bytesWord(extraData)]
+  const last = [wordOf(BigInt(deadline)), hashed(...calls.map(bytesWord)), bytesWord(extraData)]
   return hashed(typeHashes.output, textWord(chainId), hashed(...paymentWords), ...last)
 }
 
@@ -150,10 +151,6 @@ function bytesWord(bytes: Hex): string {
 
 function textWord(text: string): string {
   return bytesToHex(keccak256(utf8(text))).slice(2)
-}
-
-function word(value: bigint): string {
-  return value.toString(16).padStart(64, '0')
 }
 
 /**

@@ -12,17 +12,10 @@ import {
   zeroAddress,
 } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
+import { encodeApprove, encodeWords } from '../../platform/contract-calls.ts'
 import type { SettingsReader } from '../settings.ts'
 import { address, bytes32, decodeCall, tuple, uint } from './abi.ts'
-import {
-  type CallMeaning,
-  changesOf,
-  encodeApprove,
-  type GuardRules,
-  leastOf,
-  refusedFor,
-  whyNotSigned,
-} from './guard.ts'
+import { type CallMeaning, changesOf, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
 import type {
   PlannedCall,
   Quoted,
@@ -34,7 +27,7 @@ import type {
   RoutingPartner,
   SentRoute,
 } from './port.ts'
-import { encodeCall, wordsOf } from './words.ts'
+import { wordsOf } from './words.ts'
 
 /** Addresses of the sandbox's contracts on every local chain. */
 export interface SandboxContracts {
@@ -107,14 +100,14 @@ const events = {
 async function quoteSwap(deps: SandboxDeps, contracts: SandboxContracts, request: RouteRequest): Promise<Quoted> {
   const { pool } = contracts
   const { from, to, rawAmount, toAddress } = request
-  const requested = encodeCall(selectors.quote, [from.token.address, to.token.address, rawAmount])
+  const requested = encodeWords(selectors.quote, [from.token.address, to.token.address, rawAmount])
   const rawOut = wordsOf(await deps.reader.call(from.network, pool, requested)).uint(0) ?? 0n
   if (rawOut === 0n) return { ok: false, reason: 'no-route', words: 'The sandbox has no market for these tokens.' }
   const id = bytesToHex(deps.random.bytes(32))
   const rawOutMin = leastOf(rawOut, request.slippageBps)
   const args = [id, from.token.address, rawAmount, to.token.address, rawOutMin, toAddress]
   const offer = { rawOut, rawOutMin, target: pool, reference: `swap:${id}`, fees: [] }
-  return quotedWith(deps, request, { ...offer, contracts, data: encodeCall(selectors.swap, args) })
+  return quotedWith(deps, request, { ...offer, contracts, data: encodeWords(selectors.swap, args) })
 }
 
 async function quoteBridge(deps: SandboxDeps, contracts: SandboxContracts, request: RouteRequest): Promise<Quoted> {
@@ -140,7 +133,7 @@ async function quoteBridge(deps: SandboxDeps, contracts: SandboxContracts, reque
   const args = [id, from.token.address, rawAmount, chainId, to.token.address, toAddress, rawOutMin]
   const fees = [{ name: 'Sandbox', symbol: to.token.symbol, rawAmount: scaled - rawOut }]
   const offer = { rawOut, rawOutMin, target: bridge, reference: `bridge:${id}`, fees }
-  return quotedWith(deps, request, { ...offer, contracts, data: encodeCall(selectors.deposit, args) })
+  return quotedWith(deps, request, { ...offer, contracts, data: encodeWords(selectors.deposit, args) })
 }
 
 interface Offer {
@@ -231,7 +224,7 @@ async function swapStatus(
   id: Hex,
 ): Promise<RouteStatus> {
   const { network, token } = request.to
-  const rawAmount = wordsOf(await reader.call(network, pool, encodeCall(selectors.paid, [id]))).uint(0) ?? 0n
+  const rawAmount = wordsOf(await reader.call(network, pool, encodeWords(selectors.paid, [id]))).uint(0) ?? 0n
   if (rawAmount === 0n) return { state: 'pending', partnerStatus: 'not-seen' }
   const received = { chainId: network.chainId, token: token.address, rawAmount, isOther: false }
   return { state: 'completed', partnerStatus: 'swapped', received, destinationTxHash: txHash }
@@ -247,7 +240,7 @@ async function bridgeStatus(
   id: Hex,
 ): Promise<RouteStatus> {
   const { from, to } = request
-  const deposit = wordsOf(await reader.call(from.network, bridge, encodeCall(selectors.deposits, [id])))
+  const deposit = wordsOf(await reader.call(from.network, bridge, encodeWords(selectors.deposits, [id])))
   const state = deposit.uint(0)
   if (state === undefined || state === 0n) return { state: 'pending', partnerStatus: 'not-seen' }
   if (state === 2n) {
@@ -256,7 +249,7 @@ async function bridgeStatus(
     return { ...failed, partnerStatus: 'refunded', refund: 'done', refundTxHash }
   }
   if (state === 3n) return { ...failed, partnerStatus: 'failed', refund: 'pending' }
-  const fill = wordsOf(await reader.call(to.network, bridge, encodeCall(selectors.fills, [id])))
+  const fill = wordsOf(await reader.call(to.network, bridge, encodeWords(selectors.fills, [id])))
   const [token, rawAmount] = [fill.address(0), fill.uint(2)]
   const isFilled = token !== undefined && rawAmount !== undefined && rawAmount > 0n
   const destinationTxHash = isFilled ? await findEvent(to.network, bridge, [events.filled, id]) : undefined

@@ -1,12 +1,5 @@
 import { type Address, bytesToHex, checksumAddress, type Hex } from '@purser/protocol'
-
-/** A one-word argument of a call: a number, an account, or 32 bytes. */
-export type Argument = bigint | Hex
-
-/** Call data of a function with only one-word arguments. */
-export function encodeCall(selector: Hex, args: readonly Argument[]): Hex {
-  return `${selector}${args.map(wordOf).join('')}`
-}
+import { wordOf } from '../../platform/contract-calls.ts'
 
 /** Call data of a function with only `bytes` arguments. */
 export function encodeBytesCall(selector: Hex, args: readonly Hex[]): Hex {
@@ -18,10 +11,6 @@ export function encodeBytesCall(selector: Hex, args: readonly Hex[]): Hex {
     tails += wordOf(BigInt(digits.length / 2)) + digits.padEnd(Math.ceil(digits.length / 64) * 64, '0')
   }
   return `${selector}${heads}${tails}`
-}
-
-function wordOf(value: Argument): string {
-  return (typeof value === 'bigint' ? value.toString(16) : value.slice(2).toLowerCase()).padStart(64, '0')
 }
 
 /** The words of a response; an incomplete last word is ignored. */

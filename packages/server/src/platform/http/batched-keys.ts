@@ -3,8 +3,8 @@ import { actorId, type BatchedKey, type Ctx, shareOwnerOf } from '../ctx.ts'
 import { breaksUnique, sql, type Tx } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import {
-  type Claim,
   compareWithStored,
+  type IdempotencyClaim,
   lockNameOf,
   oldestKept,
   Stored,
@@ -23,8 +23,8 @@ export interface KeyedRequest {
 
 /** Interrupts a handler whose request is a repeat. */
 export class RespondedBefore extends Error {
-  readonly claim: Exclude<Claim, { kind: 'first' }>
-  constructor(claim: Exclude<Claim, { kind: 'first' }>) {
+  readonly claim: Exclude<IdempotencyClaim, { kind: 'first' }>
+  constructor(claim: Exclude<IdempotencyClaim, { kind: 'first' }>) {
     super('the request is a repeat')
     this.claim = claim
   }

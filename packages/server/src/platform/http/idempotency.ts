@@ -60,7 +60,7 @@ export interface StoredResponse {
   readonly body: Uint8Array
 }
 
-export type Claim =
+export type IdempotencyClaim =
   | { readonly kind: 'first' }
   | { readonly kind: 'answered'; readonly response: StoredResponse }
   | { readonly kind: 'unanswered'; readonly resourceId: string }
@@ -92,7 +92,7 @@ export async function claimInTransaction(
   ctx: Pick<Ctx, 'actor' | 'clock' | 'person' | 'sealer' | 'tenant'>,
   tx: Tx,
   request: IdempotentRequest,
-): Promise<Claim> {
+): Promise<IdempotencyClaim> {
   const lock = lockNameOf(ctx, request.key)
   const { locked } = await tx.one(
     z.object({ locked: z.boolean() }),
@@ -138,7 +138,7 @@ export async function storeInTransaction(
  * For handlers that wait for something outside: claims the key with a lease. The claim of a process that died can be taken over when the
  * lease ends; the handler's own intent row keeps the effect single.
  */
-export async function claimWithLease(ctx: Ctx, request: IdempotentRequest, claim: string): Promise<Claim> {
+export async function claimWithLease(ctx: Ctx, request: IdempotentRequest, claim: string): Promise<IdempotencyClaim> {
   const now = ctx.clock.now()
   const until = instantOf(now.getTime() + runningMsMax)
   const { key, fingerprint } = request
@@ -179,7 +179,7 @@ export async function claimUnread(ctx: Ctx, request: IdempotentRequest, claim: s
 }
 
 /** Response to a repeat whose body was read: the stored response, or the error that the key was used with another body. */
-export async function respondToRepeat(ctx: Ctx, request: IdempotentRequest): Promise<Claim> {
+export async function respondToRepeat(ctx: Ctx, request: IdempotentRequest): Promise<IdempotencyClaim> {
   const stored = await find(ctx, ctx.db, request.key)
   return stored === undefined ? { kind: 'first' } : compareWithStored(ctx, stored, request)
 }
@@ -300,7 +300,7 @@ export function compareWithStored(
   ctx: Pick<Ctx, 'tenant' | 'actor' | 'clock' | 'sealer' | 'person'>,
   stored: Stored,
   request: IdempotentRequest,
-): Claim {
+): IdempotencyClaim {
   if ((stored.sealed || request.isSecret === true) && stored.apiKeyId !== actorId(ctx.actor))
     throw failPlatform('idempotency-key-reused')
   const fingerprint = stored.sealed

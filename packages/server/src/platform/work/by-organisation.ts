@@ -57,14 +57,14 @@ export function createByOrganisation(limits = usualLimits): ByOrganisation {
     sources.set(name, source)
     const added = items.flatMap((item) => add(source, item, () => work(item)) ?? [])
     begin(source, limits)
-    const stop = () => leaveOut(source)
+    const stop = () => skip(source)
     until?.addEventListener('abort', stop, { once: true })
     await Promise.all(added).finally(() => until?.removeEventListener('abort', stop))
   }
 }
 
 /** Leaves out all items that wait. */
-function leaveOut(source: Source): void {
+function skip(source: Source): void {
   for (const { waiting } of source.organisations.values()) {
     for (const { done } of waiting.values()) done.resolve()
     source.waiting -= waiting.size

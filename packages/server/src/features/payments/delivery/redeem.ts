@@ -95,14 +95,14 @@ export async function redeemPayment(ctx: Ctx, request: RedeemRequest): Promise<z
   throw fail('delivery-in-progress', { retryAfterSeconds: Math.ceil(outcome.waitMs / 1_000) })
 }
 
-type Outcome = NotNow | { readonly kind: 'granted'; readonly paymentId: PaymentId }
+type RedeemOutcome = NotNow | { readonly kind: 'granted'; readonly paymentId: PaymentId }
 
 async function decide(
   ctx: Pick<Ctx, 'clock' | 'idempotency' | 'settlementTokens' | 'signatures' | 'tenant'>,
   tx: Tx,
   request: RedeemRequest,
   token: string,
-): Promise<Outcome> {
+): Promise<RedeemOutcome> {
   const { settlementToken, paymentId, method, rerun: isRerun } = request
   const shown = shownBy(ctx, request)
   const key = paymentId === undefined ? shown?.key : { id: paymentId }

@@ -6,13 +6,13 @@ import { id, type PaymentId } from '../../../platform/ids.ts'
 import { paymentStatuses } from '../schema.ts'
 
 /** The fields of verify from a caller that reports delivery; stored with the payment. */
-export const Delivery = z.object({
+export const PaymentDelivery = z.object({
   /** Content-Digest (RFC 9530) of the paid request's body, where the route binds it. */
   digest: z.string().nullable(),
   /** The authenticated `extra.challengeId` of the x402 offer that the payer accepted. */
   challengeId: z.string().nullable(),
 })
-export type Delivery = z.output<typeof Delivery>
+export type PaymentDelivery = z.output<typeof PaymentDelivery>
 
 /** The columns of a payment that a redemption reads. */
 export const RedeemableRow = z.object({
@@ -25,7 +25,7 @@ export const RedeemableRow = z.object({
   payer: z.string().nullable(),
   resource: z.string().nullable(),
   method: z.string().nullable(),
-  delivery: Delivery.nullable(),
+  delivery: PaymentDelivery.nullable(),
   deliveredAt: z.date().nullable(),
   /** Milliseconds since settlement, by the database's clock; null if not settled. */
   settledMs: z.number().nullable(),

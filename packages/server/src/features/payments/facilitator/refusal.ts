@@ -1,12 +1,12 @@
 import { isProblem } from '../../../platform/errors.ts'
 import { unstorableText, unstorableTexts } from '../../../platform/wire.ts'
 import { refused } from '../credential.ts'
-import type { Claim } from '../methods/method.ts'
+import type { ReadCredential } from '../methods/method.ts'
 import { objectOf } from './paid-resource.ts'
 import type { FacilitatorBody, SettleResponse, VerifyResponse } from './schema.ts'
 
 /** Why a payment is refused, in the protocol's words. The response is still 200. */
-export interface Refusal {
+export interface X402Refusal {
   readonly reason: string
   readonly message: string | undefined
   readonly payer: string | undefined
@@ -18,8 +18,8 @@ export interface Refusal {
  */
 export function refusalOf(
   thrown: unknown,
-  claim: { readonly payer: string | undefined; readonly usedReason?: Claim['usedReason'] } | undefined,
-): Refusal | undefined {
+  claim: { readonly payer: string | undefined; readonly usedReason?: ReadCredential['usedReason'] } | undefined,
+): X402Refusal | undefined {
   const payer = claim?.payer
   if (isProblem(thrown, 'duplicate-payment'))
     return { reason: claim?.usedReason ?? 'invalid_exact_evm_nonce_already_used', message: undefined, payer }

@@ -7,7 +7,7 @@ import type { Operation } from '../../../platform/operation.ts'
 import { planErrors } from '../../plans/index.ts'
 import { fail } from '../errors.ts'
 import { additionalKinds, schemeOf } from '../methods/index.ts'
-import type { Claim } from '../methods/method.ts'
+import type { ReadCredential } from '../methods/method.ts'
 import { paymentIdentifierKey } from '../new-payment.ts'
 import { type Ctx, type Deps, operation, type PublicRoute } from '../ports.ts'
 import { refuseWorthless } from '../record.ts'
@@ -25,7 +25,7 @@ import { admit, settle, settledBefore } from './settle.ts'
  * Source: x402 specification v2 section 7.1; docs/decisions/0018.
  */
 export async function verify(ctx: Ctx, body: FacilitatorBody): Promise<VerifyResponse> {
-  let claim: Claim | undefined
+  let claim: ReadCredential | undefined
   try {
     refuseUnstorableText(body)
     const reading = schemeOf(body).read(ctx, body, 'verify')

@@ -9,12 +9,12 @@ import { relays } from '../../relayer/index.ts'
 import { refuseBelowMinimum, refused, refuseSanctioned } from '../credential.ts'
 import { fail } from '../errors.ts'
 import { schemeOf } from '../methods/index.ts'
-import type { CheckedPayment, Claim, ParsedRequest } from '../methods/method.ts'
+import type { CheckedPayment, ParsedRequest, ReadCredential } from '../methods/method.ts'
 import { namePayment, type PaymentName } from '../new-payment.ts'
 import type { Ctx } from '../ports.ts'
 import { requestSettlement } from '../settle.ts'
 import { paymentPurpose, recordFailed } from '../settlement-outcome.ts'
-import type { Outcome } from '../settlement-store.ts'
+import type { SettlementOutcome } from '../settlement-store.ts'
 import type { NewPayment } from '../store.ts'
 import {
   findClaimed,
@@ -35,7 +35,7 @@ import type { FacilitatorBody, SettleResponse } from './schema.ts'
  */
 export async function settle(ctx: Ctx, body: FacilitatorBody): Promise<Reply> {
   const network = String(body.paymentRequirements.network ?? '')
-  let claim: Claim | undefined
+  let claim: ReadCredential | undefined
   try {
     refuseUnstorableText(body)
     const reading = schemeOf(body).read(ctx, body, 'settle')
@@ -85,7 +85,12 @@ async function findOrAdmit(ctx: Ctx, body: FacilitatorBody, reading: ParsedReque
  * Refuses a payment that does not belong to this request: a payment of another organisation or entry point, other
  * signed parts under the same nonce, or requirements with another scheme, a higher amount or another account than were verified.
  */
-function refuseOtherUse(ctx: Pick<Ctx, 'tenant'>, body: FacilitatorBody, claim: Claim, payment: KnownPayment): void {
+function refuseOtherUse(
+  ctx: Pick<Ctx, 'tenant'>,
+  body: FacilitatorBody,
+  claim: ReadCredential,
+  payment: KnownPayment,
+): void {
   const { organisationId, environment } = ctx.tenant
   const isOwn = payment.organisationId === organisationId && payment.environment === environment
   if (!isOwn || payment.entryPoint === 'verify' || payment.paymentFingerprint !== claim.fingerprint)
@@ -108,7 +113,11 @@ type Reported = Omit<SettleResponse, 'network' | 'payer'>
  * Sets the amount to take of a payment that permits more. It runs before the key is committed, because a repeat by key does not
  * know the amount.
  */
-async function charge(ctx: Pick<Ctx, 'screening' | 'tenant'>, payment: KnownPayment, claim: Claim): Promise<void> {
+async function charge(
+  ctx: Pick<Ctx, 'screening' | 'tenant'>,
+  payment: KnownPayment,
+  claim: ReadCredential,
+): Promise<void> {
   if (claim.charge === undefined || payment.status !== 'verified') return
   refuseSanctioned(ctx, { ...payment, protocol: 'x402' })
   await claim.charge(payment.id)
@@ -140,7 +149,7 @@ const signMsMax = 3_000
 async function outcomeOf(
   ctx: ActingCtx & Pick<Ctx, 'db' | 'facilitatorWaitMs' | 'metrics' | 'settlements'>,
   paymentId: PaymentId,
-): Promise<Outcome> {
+): Promise<SettlementOutcome> {
   const outcome = await ctx.settlements.outcome(paymentId, ctx.facilitatorWaitMs)
   if (outcome.status !== 'settling' || (outcome.txHash ?? outcome.carrierHash) !== null) return outcome
   if (await withdrawSettlement(ctx, paymentId)) return ctx.settlements.outcome(paymentId, 0)
@@ -154,7 +163,7 @@ async function amountTaken(ctx: Pick<Ctx, 'db' | 'tenant'>, payment: KnownPaymen
   return { amount: rawAmount.toString() }
 }
 
-function refusedAs(error: unknown, network: string, claim: Claim | undefined): SettleResponse {
+function refusedAs(error: unknown, network: string, claim: ReadCredential | undefined): SettleResponse {
   const refusal = refusalOf(error, claim)
   if (refusal === undefined) throw error
   const { reason: errorReason, message: errorMessage, payer } = refusal
@@ -262,7 +271,7 @@ export async function admit(
 
 function newRow(
   ctx: Pick<Ctx, 'actor' | 'clock' | 'random'>,
-  claim: Claim,
+  claim: ReadCredential,
   judged: CheckedPayment,
 ): Omit<NewPayment, keyof PaidResource | 'walletId' | 'chain' | 'entryPoint' | 'payTo' | keyof PaymentName> {
   const { network, token } = claim

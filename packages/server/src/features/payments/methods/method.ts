@@ -17,7 +17,7 @@ import type { VerifiedPayment, VerifyRequest } from '../schema.ts'
 import type { NewPayment, StoredSettlement } from '../store.ts'
 
 /** The identity of a payment, read without the chain and without verification: enough to recognize it again. */
-export interface Claim {
+export interface ReadCredential {
   /** Key under which it is recorded, once for all organisations and entry points. */
   readonly claimKey: string
   readonly x402Version: 1 | 2
@@ -50,7 +50,7 @@ export interface CheckedPayment {
 
 /** The parsed request, and the check that needs a signature recovery. */
 export interface ParsedRequest {
-  readonly claim: Claim
+  readonly claim: ReadCredential
   /** Throws the protocol's refusal. */
   check(): CheckedPayment
 }

@@ -5,7 +5,7 @@ import { type DueChecks, listDueChecks } from '../../../platform/db/due-checks.t
 import { idIs, isBelow, type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type Id, id, type PaymentId } from '../../../platform/ids.ts'
 import type { TransferId } from '../../transfers/index.ts'
-import { Delivery } from '../delivery/store.ts'
+import { PaymentDelivery } from '../delivery/store.ts'
 import { paymentStatuses } from '../schema.ts'
 import { StoredSettlement } from '../store.ts'
 import { refundStatuses } from './schema.ts'
@@ -35,7 +35,7 @@ export const RefundableRow = z.object({
   settledAt: z.date().nullable(),
   rawAmount: Amount,
   refundedRaw: Amount,
-  delivery: Delivery.nullable(),
+  delivery: PaymentDelivery.nullable(),
   deliveredAt: z.date().nullable(),
   /** Milliseconds until the current right to deliver ends, by the database's clock; null if no redemption was requested. */
   redemptionMs: z.number().nullable(),

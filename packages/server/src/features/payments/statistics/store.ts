@@ -6,7 +6,7 @@ import { countsOf, settlementTimesOf } from '../rollups/rollup-store.ts'
 import { paymentStatuses } from '../schema.ts'
 
 /** The period that is counted, and the rollups that may be read. */
-export interface Counted {
+export interface CountedAttempt {
   readonly from: Date
   readonly to: Date
   readonly grain: 'quarter' | 'none'
@@ -40,7 +40,7 @@ const LatencyRow = z.object({
 const FailureRow = z.object({ reason: z.string().nullable(), payments: z.bigint() })
 
 /** The time of the payment before which as many newer ones lie in the range; undefined when there are fewer. */
-export async function findCut(db: Queryable, tenant: Tenant, { from, to }: Counted, newerCount: number) {
+export async function findCut(db: Queryable, tenant: Tenant, { from, to }: CountedAttempt, newerCount: number) {
   const row = await db.maybeOne(
     CutRow,
     sql`
@@ -53,7 +53,7 @@ export async function findCut(db: Queryable, tenant: Tenant, { from, to }: Count
 }
 
 /** Counts and sums per interval, protocol, token and status. */
-export function listIntervals(db: Queryable, tenant: Tenant, counted: Counted, intervals: Intervals) {
+export function listIntervals(db: Queryable, tenant: Tenant, counted: CountedAttempt, intervals: Intervals) {
   return db.many(
     IntervalRow,
     sql`
@@ -64,7 +64,7 @@ export function listIntervals(db: Queryable, tenant: Tenant, counted: Counted, i
 }
 
 /** How long settlement took, per interval, and for the whole range in the row without a time. */
-export function listLatencies(db: Queryable, tenant: Tenant, counted: Counted, intervals: Intervals) {
+export function listLatencies(db: Queryable, tenant: Tenant, counted: CountedAttempt, intervals: Intervals) {
   return db.many(
     LatencyRow,
     sql`
@@ -83,7 +83,7 @@ export function listLatencies(db: Queryable, tenant: Tenant, counted: Counted, i
 }
 
 /** Failed settlements by their reason, the most frequent first. */
-export function listFailures(db: Queryable, tenant: Tenant, counted: Counted) {
+export function listFailures(db: Queryable, tenant: Tenant, counted: CountedAttempt) {
   return db.many(
     FailureRow,
     sql`

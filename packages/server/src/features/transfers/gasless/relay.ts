@@ -23,7 +23,7 @@ import {
   gaslessPurpose,
   isAnyUnsigned,
   lockUnsigned,
-  markEnded,
+  markGaslessEnded,
   signing,
   takeUnsigned,
   type UnsignedRow,
@@ -141,7 +141,7 @@ async function endSigning(
   ends: readonly Signed[],
 ): Promise<void> {
   const transferIds = ends.map(({ transferId }) => transferId)
-  const rows = await markEnded(tx, transferIds)
+  const rows = await markGaslessEnded(tx, transferIds)
   tx.afterCommit(() => ctx.outcomeWaiters.resolve(transferIds))
   const wei = new Map(ends.map((end) => [end.transferId, end.wei]))
   const gas = rows.map((row) =>

@@ -122,7 +122,7 @@ const EndedRow = z.object({
 export type EndedRow = z.output<typeof EndedRow>
 
 /** Marks transfers as ended: they need no signature and reserve nothing any more. */
-export function markEnded(tx: Tx, transferIds: readonly TransferId[]): Promise<EndedRow[]> {
+export function markGaslessEnded(tx: Tx, transferIds: readonly TransferId[]): Promise<EndedRow[]> {
   return tx.many(
     EndedRow,
     sql`

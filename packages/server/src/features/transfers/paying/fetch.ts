@@ -27,7 +27,7 @@ import {
   type SellerResponse,
   type WalletPayment,
 } from './schema.ts'
-import { findPayment, keepOutcome, type PaymentRow, storeSignatureOnce } from './store.ts'
+import { findPayment, keepOutcome, storeSignatureOnce, type WalletPaymentRow } from './store.ts'
 
 type Responded = Extract<SendOutcome, { kind: 'responded' }>
 type UrlPayment = NewWalletPayment & { readonly url: string }
@@ -210,7 +210,7 @@ async function paymentOf(
 async function credentialOf(
   ctx: Pick<Ctx, 'db' | 'walletKeys' | 'witness'>,
   row: TransferRow,
-  payment: PaymentRow,
+  payment: WalletPaymentRow,
 ): Promise<WalletPayment['credential']> {
   const { draft, validBefore, signature } = payment
   if (draft === null || validBefore === null || (signature === null && row.endedAt !== null)) return null
@@ -220,7 +220,7 @@ async function credentialOf(
   return { ...signedHeader(draft, bytesToHex(bytes)), validBefore }
 }
 
-type Unsigned = { readonly [name in 'draft' | 'validBefore']: NonNullable<PaymentRow[name]> }
+type Unsigned = { readonly [name in 'draft' | 'validBefore']: NonNullable<WalletPaymentRow[name]> }
 
 /** The wallet's signature, 65 bytes. Every signature of a payment is of the same stored message. */
 async function signatureOf(

@@ -25,7 +25,7 @@ import type { Ctx, TransferPlan } from '../ports.ts'
 import { type ChallengePayment, headerOf } from './schema.ts'
 
 /** Why a wallet does not pay an offer. */
-export interface Refusal {
+export interface OfferRefusal {
   readonly offer: string
   readonly reason:
     | OfferRefusalReason
@@ -49,11 +49,11 @@ const triedMax = 8
 export function offersWithin(
   ctx: Pick<Ctx, 'chains' | 'clock' | 'routingPartners' | 'settlerAddress' | 'tenant'>,
   request: ChallengePayment,
-): { readonly allowed: readonly AllowedOffer[]; readonly refusals: readonly Refusal[] } {
+): { readonly allowed: readonly AllowedOffer[]; readonly refusals: readonly OfferRefusal[] } {
   const named = networksFor(ctx, request)
   const readings = readingsOf(request, rulesOf(ctx, named))
   const allowed: AllowedOffer[] = []
-  const refusals: Refusal[] = []
+  const refusals: OfferRefusal[] = []
   for (const reading of readings) {
     if ('refusal' in reading) {
       refusals.push(reading.refusal)
@@ -125,7 +125,7 @@ function whyNot(
   ctx: Pick<Ctx, 'routingPartners' | 'settlerAddress'>,
   { tokens, maxAmount }: ChallengePayment,
   offer: Extract<OfferReading, { offer: unknown }>['offer'],
-): Refusal['reason'] | undefined {
+): OfferRefusal['reason'] | undefined {
   if (offer.kind !== 'authorization') return 'unsupported-scheme'
   if (tokens?.includes(offer.token.symbol) === false) return 'token-not-allowed'
   if (offer.rawAmount === 0n) return 'no-amount'

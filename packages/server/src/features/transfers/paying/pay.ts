@@ -33,7 +33,7 @@ import { findOwnTransfer, lockTransfer, lockTransfers, setAmount, type TransferI
 import { storeOne } from '../transfer.ts'
 import { openIfGranted } from './approved.ts'
 import { failPaying, noPayableOffer } from './errors.ts'
-import { type AllowedOffer, offersWithin, planSignature, type Refusal } from './offers.ts'
+import { type AllowedOffer, type OfferRefusal, offersWithin, planSignature } from './offers.ts'
 import type { ChallengePayment } from './schema.ts'
 import {
   findPayment,
@@ -41,10 +41,10 @@ import {
   insertPayment,
   isChallengeTaken,
   lockPayment,
-  type PaymentRow,
   paymentPurpose,
   type StoredMessage,
   setMessage,
+  type WalletPaymentRow,
   watchPayment,
 } from './store.ts'
 
@@ -133,7 +133,7 @@ async function storeUnderPolicy<T>(
 interface Candidates {
   readonly source: SourceWallet
   readonly allowed: readonly AllowedOffer[]
-  readonly refusals: readonly Refusal[]
+  readonly refusals: readonly OfferRefusal[]
   readonly except?: string
 }
 
@@ -210,7 +210,7 @@ function resourceOf({ url }: ChallengePayment, { offer: { resource } }: Planned)
   return named === '' || named.length > resourceLengthMax ? null : named
 }
 
-function methodOf({ offer: { method } }: Planned): PaymentRow['method'] {
+function methodOf({ offer: { method } }: Planned): WalletPaymentRow['method'] {
   if (method === 'mpp/tempo-charge') throw new Error('a managed wallet pays no Tempo charge')
   return method
 }
@@ -290,7 +290,7 @@ function isWithin(approved: TransferRow, { offer }: AllowedOffer): boolean {
 function refuseClosed(
   ctx: Pick<Ctx, 'clock'>,
   { status, endedAt }: TransferRow,
-  { draft, payUntil }: PaymentRow,
+  { draft, payUntil }: WalletPaymentRow,
 ): void {
   const isOpen = endedAt === null && draft === null && payUntil !== null && payUntil > ctx.clock.now()
   if (isOpen) return

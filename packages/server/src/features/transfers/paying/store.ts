@@ -22,7 +22,7 @@ const Draft = z
   .pipe(z.looseObject({ authorization: Authorization }))
   .transform((draft) => draft as unknown as CredentialDraft)
 
-const PaymentRow = z.object({
+const WalletPaymentRow = z.object({
   transferId: id('wtx'),
   method: z.enum(payingMethods),
   draft: Draft.nullable(),
@@ -33,7 +33,7 @@ const PaymentRow = z.object({
   outcome: z.enum(['paid', 'refused', 'unknown']).nullable(),
   responseStatus: z.number().nullable(),
 })
-export type PaymentRow = z.output<typeof PaymentRow>
+export type WalletPaymentRow = z.output<typeof WalletPaymentRow>
 
 /** The message of a payment, complete before it is signed. */
 export interface StoredMessage {
@@ -46,7 +46,7 @@ export interface StoredMessage {
 
 export interface NewPaymentRow {
   readonly transferId: TransferId
-  readonly method: PaymentRow['method']
+  readonly method: WalletPaymentRow['method']
   /** Undefined while it waits for an approval. */
   readonly message: StoredMessage | undefined
 }
@@ -92,9 +92,13 @@ export async function findPaymentOf(db: Queryable, tenant: Tenant, challengeKey:
 
 const columns = sql`transfer_id, method, draft, valid_before, signature, pay_until, fetch_until, outcome, response_status`
 
-export function findPayment(db: Queryable, tenant: Tenant, transferId: TransferId): Promise<PaymentRow | undefined> {
+export function findPayment(
+  db: Queryable,
+  tenant: Tenant,
+  transferId: TransferId,
+): Promise<WalletPaymentRow | undefined> {
   return db.maybeOne(
-    PaymentRow,
+    WalletPaymentRow,
     sql`
     select ${columns} from wallet_payments
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and transfer_id = ${transferId}`,
@@ -102,8 +106,11 @@ export function findPayment(db: Queryable, tenant: Tenant, transferId: TransferI
 }
 
 /** Locks the row; the caller has locked its transfer. */
-export function lockPayment(tx: Tx, transferId: TransferId): Promise<PaymentRow> {
-  return tx.one(PaymentRow, sql`select ${columns} from wallet_payments where transfer_id = ${transferId} for update`)
+export function lockPayment(tx: Tx, transferId: TransferId): Promise<WalletPaymentRow> {
+  return tx.one(
+    WalletPaymentRow,
+    sql`select ${columns} from wallet_payments where transfer_id = ${transferId} for update`,
+  )
 }
 
 /** Stores a signature unless the payment has one; returns the one that it has. */
@@ -124,7 +131,10 @@ export async function storeSignatureOnce(
 export async function keepOutcome(
   db: Queryable,
   transferId: TransferId,
-  { outcome, status }: { readonly outcome: NonNullable<PaymentRow['outcome']>; readonly status: number | undefined },
+  {
+    outcome,
+    status,
+  }: { readonly outcome: NonNullable<WalletPaymentRow['outcome']>; readonly status: number | undefined },
 ): Promise<void> {
   await db.run(sql`
     update wallet_payments set outcome = ${outcome}, response_status = ${status ?? null} where transfer_id = ${transferId} and outcome is null`)

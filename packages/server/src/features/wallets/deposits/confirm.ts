@@ -7,7 +7,7 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { publishEvents } from '../../../platform/events.ts'
 import type { EventId } from '../../../platform/ids.ts'
 import { isVirtual } from './booking.ts'
-import type { Lease } from './cursor-store.ts'
+import type { WatcherLease } from './cursor-store.ts'
 import { recordLateDeposits } from './late-store.ts'
 import { classifyOwnDeposits } from './own-deposits-store.ts'
 import { requireCursor, withdraw } from './store-scan.ts'
@@ -31,7 +31,7 @@ const beginning: ConfirmedTo = { blockNumber: -1n, id: 'wtx_' }
  */
 export async function confirmUpTo(
   deps: ConfirmDeps,
-  lease: Lease,
+  lease: WatcherLease,
   network: Network,
   {
     upTo,
@@ -51,7 +51,7 @@ export async function confirmUpTo(
   }
 }
 
-async function confirmRows(deps: ConfirmDeps, lease: Lease, rows: readonly TransactionRow[]): Promise<void> {
+async function confirmRows(deps: ConfirmDeps, lease: WatcherLease, rows: readonly TransactionRow[]): Promise<void> {
   const verdicts = await deps.reads.confirmTransfers(rows.map(claimOf))
   const {
     yes: proven = [],
@@ -77,7 +77,7 @@ async function confirmRows(deps: ConfirmDeps, lease: Lease, rows: readonly Trans
  */
 export async function withdrawDenied(
   deps: ConfirmDeps,
-  lease: Lease,
+  lease: WatcherLease,
   rows: readonly TransactionRow[],
 ): Promise<number> {
   const verdicts = await deps.reads.confirmTransfers(rows.map(claimOf))

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 
 /** The lease to follow a network, as stored: another epoch or another name is another leader. */
-export interface Lease {
+export interface WatcherLease {
   readonly network: NetworkName
   readonly epoch: bigint
   /** Random for each process: after an asynchronous fail-over of the database an epoch can be assigned twice. */
@@ -22,7 +22,7 @@ export async function takeLease(
   db: Queryable,
   network: NetworkName,
   leader: { readonly name: string; readonly leaseMs: number },
-): Promise<Lease | undefined> {
+): Promise<WatcherLease | undefined> {
   const row = await db.maybeOne(
     z.object({ epoch: z.bigint() }),
     sql`
@@ -36,7 +36,7 @@ export async function takeLease(
 }
 
 /** Renews the lease; false if another process has taken it. */
-export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
+export async function renewLease(db: Queryable, lease: WatcherLease, leaseMs: number): Promise<boolean> {
   const renewed = await db.run(sql`
     update deposit_cursors set lease_until = clock_timestamp() + ${leaseMs} * interval '1 ms'
     where ${isUnder(lease)}`)
@@ -44,11 +44,11 @@ export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): 
 }
 
 /** Releases the lease immediately. */
-export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
+export async function releaseLease(db: Queryable, lease: WatcherLease): Promise<void> {
   await db.run(sql`update deposit_cursors set lease_until = null where ${isUnder(lease)}`)
 }
 
-function isUnder({ network, epoch, leader }: Lease): Sql {
+function isUnder({ network, epoch, leader }: WatcherLease): Sql {
   return sql`network = ${network} and epoch = ${epoch} and leader = ${leader}`
 }
 
@@ -56,7 +56,7 @@ function isUnder({ network, epoch, leader }: Lease): Sql {
  * The cursor, locked until the transaction ends; undefined if another process leads. Every write of a leader begins with it: a process that
  * lost the lease without noticing writes nothing.
  */
-export function lockCursor(tx: Tx, lease: Lease): Promise<Cursor | undefined> {
+export function lockCursor(tx: Tx, lease: WatcherLease): Promise<Cursor | undefined> {
   return tx.maybeOne(Cursor, sql`select scanned, checked from deposit_cursors where ${isUnder(lease)} for update`)
 }
 
@@ -66,7 +66,7 @@ export async function lockNetwork(tx: Tx, network: NetworkName): Promise<void> {
   await tx.one(z.object({}), sql`select 1 as locked from deposit_cursors where network = ${network} for update`)
 }
 
-export function findCursor(db: Queryable, lease: Lease): Promise<Cursor | undefined> {
+export function findCursor(db: Queryable, lease: WatcherLease): Promise<Cursor | undefined> {
   return db.maybeOne(Cursor, sql`select scanned, checked from deposit_cursors where ${isUnder(lease)}`)
 }
 

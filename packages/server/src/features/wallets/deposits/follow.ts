@@ -12,7 +12,7 @@ import type { ScreeningPort } from '../../../partners/screening/port.ts'
 import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
 import { isVirtual } from './booking.ts'
 import { type ConfirmedTo, confirmUpTo, withdrawDenied } from './confirm.ts'
-import { findCursor, type Lease, listScannedBlocks, type ScannedBlock } from './cursor-store.ts'
+import { findCursor, listScannedBlocks, type ScannedBlock, type WatcherLease } from './cursor-store.ts'
 import { contradicts, rewind } from './fork.ts'
 import { type BalanceReads, recordOpenings } from './opening.ts'
 import { afterFailure, afterSuccess, checkLagOf, firstSize, nextRange, type RangeSize, windowOf } from './range-size.ts'
@@ -30,7 +30,7 @@ export interface Following {
   readonly reads: BlockReads & ConfirmedReads
   readonly balances: BalanceReads
   readonly watched: Watched
-  readonly lease: Lease
+  readonly lease: WatcherLease
   /** Aborted when following must end: the current step is the last. */
   readonly stopped: AbortSignal
   /** The clock of durations; default `performance.now`, which nobody sets. */

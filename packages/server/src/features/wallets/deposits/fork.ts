@@ -5,10 +5,10 @@ import type { Deps } from '../ports.ts'
 import {
   findScannedBlockAbove,
   forgetBlocksAbove,
-  type Lease,
   listScannedBlocks,
   moveCursor,
   type ScannedBlock,
+  type WatcherLease,
 } from './cursor-store.ts'
 import { requireCursor, withdraw } from './store-scan.ts'
 import { hasConfirmedAbove, lockRowsAbove } from './transaction-store.ts'
@@ -34,7 +34,7 @@ export function contradicts(headers: readonly BlockHeader[], known: readonly Sca
  * withdrawn, and the blocks above are read again. A majority of the nodes decides. Throws `chain-unavailable` if it has the remembered blocks, so
  * that the node lies; if it is undecided; and if final blocks or confirmed rows would be removed and no majority confirms that they are gone.
  */
-export async function rewind(deps: ForkDeps, lease: Lease, network: Network, atMost: bigint): Promise<void> {
+export async function rewind(deps: ForkDeps, lease: WatcherLease, network: Network, atMost: bigint): Promise<void> {
   const ancestor = await findAncestor(deps, network, atMost)
   await requireMajority(deps, network, ancestor)
   await deps.db.tx(async (tx) => {

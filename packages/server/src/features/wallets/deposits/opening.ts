@@ -2,7 +2,7 @@ import { type Address, checksumAddress, type Network } from '@purser/protocol'
 import { fail } from '../../../chain/errors.ts'
 import type { QuorumReads, StateQuestion } from '../../../chain/rpc/port.ts'
 import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
-import { type Lease, moveCursor } from './cursor-store.ts'
+import { moveCursor, type WatcherLease } from './cursor-store.ts'
 import {
   findFollowedTokens,
   listManagedWallets,
@@ -18,7 +18,7 @@ export interface Opening {
   readonly deps: Pick<PlatformDeps, 'db' | 'log'>
   readonly network: Network
   readonly balances: BalanceReads
-  readonly lease: Lease
+  readonly lease: WatcherLease
   readonly stopped: AbortSignal
 }
 

@@ -7,7 +7,7 @@ import { isOnHold } from '../screening/next.ts'
 import { followTaint } from '../screening/taint.ts'
 import type { Change } from '../screening/taint-store.ts'
 import { type Booking, bookingsOf } from './booking.ts'
-import { type Cursor, type Lease, lockCursor, moveCursor, rememberBlocks } from './cursor-store.ts'
+import { type Cursor, lockCursor, moveCursor, rememberBlocks, type WatcherLease } from './cursor-store.ts'
 import { windowOf } from './range-size.ts'
 import { reconcile } from './reconcile.ts'
 import {
@@ -57,7 +57,7 @@ export interface Scan {
 }
 
 /** Locks the cursor and returns it. Throws `LeadLost` if another process leads. */
-export async function requireCursor(tx: Tx, lease: Lease): Promise<Cursor> {
+export async function requireCursor(tx: Tx, lease: WatcherLease): Promise<Cursor> {
   const cursor = await lockCursor(tx, lease)
   if (cursor === undefined) throw new LeadLost()
   return cursor
@@ -68,7 +68,7 @@ export async function requireCursor(tx: Tx, lease: Lease): Promise<Cursor> {
  * again, and reading it again changes nothing. Returns the number of new rows. Throws `RowsContradicted` if it would change a
  * confirmed row or, while adding, any.
  */
-export function storeScan(deps: ScanDeps, lease: Lease, network: Network, scan: Scan): Promise<number> {
+export function storeScan(deps: ScanDeps, lease: WatcherLease, network: Network, scan: Scan): Promise<number> {
   return deps.db.tx(
     async (tx) => {
       await requireCursor(tx, lease)

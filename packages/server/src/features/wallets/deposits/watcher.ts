@@ -3,7 +3,7 @@ import type { Environment } from '../../../platform/ctx.ts'
 import { newId } from '../../../platform/ids.ts'
 import { startLoop } from '../../../platform/work/loop.ts'
 import type { Deps } from '../ports.ts'
-import { type Lease, releaseLease, renewLease, takeLease } from './cursor-store.ts'
+import { releaseLease, renewLease, takeLease, type WatcherLease } from './cursor-store.ts'
 import { createFollower } from './follow.ts'
 import { pollMsOf } from './range-size.ts'
 import { LeadLost } from './store-scan.ts'
@@ -54,7 +54,7 @@ interface Watcher extends WatcherOptions {
 
 /** A network while this process has its lease. */
 interface Leading {
-  readonly lease: Lease
+  readonly lease: WatcherLease
   /** Aborted when another process has the lease. */
   readonly lost: AbortController
   follow(): Promise<void>

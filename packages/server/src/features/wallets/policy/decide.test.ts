@@ -8,21 +8,21 @@ import {
   looseningsOf,
   type Movement,
   PolicyDocument,
+  type PolicyUsage,
   policyOperations,
-  type Usage,
   windowStartsAt,
 } from './decide.ts'
 
 const [shop, other] = ['0x036CbD53842c5426634e7929541eC2318f3dCF7e', '0x552008c0f6870c2f77e5cC1d2eb9bdff03e30Ea0']
 const usdc = { symbol: 'USDC', decimals: 6 }
-const nothing: Usage = { perHour: 0n, perDay: 0n, perMonth: 0n }
+const nothing: PolicyUsage = { perHour: 0n, perDay: 0n, perMonth: 0n }
 const movement: Movement = { operation: 'transfer', token: usdc, rawAmount: 10_000_000n, recipient: shop }
 const policy = PolicyDocument.parse({
   operations: { transfer: { recipients: [shop] } },
   tokens: { USDC: { perTransaction: '10', perHour: '20', perDay: '30', perMonth: '40' } },
 })
 const atto = (dollars: bigint) => dollars * 10n ** 18n
-const ruleFor = (changes: Partial<Movement>, usage: Partial<Usage> = {}) => {
+const ruleFor = (changes: Partial<Movement>, usage: Partial<PolicyUsage> = {}) => {
   const verdict = decide(policy, { ...movement, ...changes }, { ...nothing, ...usage })
   return verdict.allowed ? undefined : verdict.rule
 }

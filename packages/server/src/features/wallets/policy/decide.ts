@@ -13,7 +13,7 @@ export interface Movement {
 }
 
 /** The amounts that left the wallet and its children in each window, including reservations, of this token, in 1e-18 of it. */
-export type Usage = Readonly<Record<PolicyWindow, bigint>>
+export type PolicyUsage = Readonly<Record<PolicyWindow, bigint>>
 
 /** The rule that refused: returned to the caller and stored in the audit log. */
 export type PolicyRule = 'operation' | 'recipient' | 'token' | 'perTransaction' | PolicyWindow
@@ -27,13 +27,13 @@ const windows = ['perHour', 'perDay', 'perMonth'] as const satisfies readonly Po
  * cap, including the movement itself. `usage` must be read under the lock under which the reservation is written, or two concurrent
  * movements could both fit.
  */
-export function decide(policy: EffectivePolicy | undefined, movement: Movement, usage: Usage): PolicyVerdict {
+export function decide(policy: EffectivePolicy | undefined, movement: Movement, usage: PolicyUsage): PolicyVerdict {
   if (policy === undefined) return { allowed: true }
   const rule = ruleAgainst(policy, movement, usage)
   return rule === undefined ? { allowed: true } : { allowed: false, rule }
 }
 
-function ruleAgainst(policy: EffectivePolicy, movement: Movement, usage: Usage): PolicyRule | undefined {
+function ruleAgainst(policy: EffectivePolicy, movement: Movement, usage: PolicyUsage): PolicyRule | undefined {
   const operation = policy.operations[movement.operation]
   if (operation === undefined) return 'operation'
   const recipients: 'any' | readonly string[] = operation.recipients
@@ -52,7 +52,7 @@ function ruleAgainst(policy: EffectivePolicy, movement: Movement, usage: Usage):
 export function gasRuleAgainst(
   policy: EffectivePolicy,
   gas: { readonly token: string; readonly rawAmount: bigint; readonly decimals: number },
-  { usage, beside }: { readonly usage: Usage; readonly beside: bigint },
+  { usage, beside }: { readonly usage: PolicyUsage; readonly beside: bigint },
 ): PolicyWindow | undefined {
   const caps = Object.hasOwn(policy.tokens, gas.token) ? policy.tokens[gas.token] : undefined
   const atto = attoOf(gas.rawAmount, gas.decimals) + beside

@@ -15,8 +15,8 @@ import {
   gasRuleAgainst,
   type PolicyOperation,
   type PolicyRule,
+  type PolicyUsage,
   type PolicyWindow,
-  type Usage,
   windowStartsAt,
 } from './decide.ts'
 import {
@@ -328,7 +328,7 @@ async function denialOf(
 function explained(
   rule: PolicyRule,
   caps: EffectivePolicy['tokens'][string] | undefined,
-  usage: Usage,
+  usage: PolicyUsage,
 ): Pick<Denial, 'rule' | 'cap' | 'used'> {
   if (rule === 'operation' || rule === 'recipient' || rule === 'token') return { rule }
   const cap = caps?.[rule]
@@ -376,7 +376,7 @@ export async function policyStandings(
   })
 }
 
-function standingOf(document: EffectivePolicy | undefined, wanted: Waiting, usage: Usage): PolicyStanding {
+function standingOf(document: EffectivePolicy | undefined, wanted: Waiting, usage: PolicyUsage): PolicyStanding {
   const { operation, token, decimals, rawAmount } = wanted
   const recipient = parseAddress(wanted.recipient) ?? wanted.recipient
   const verdict = decide(document, { operation, token: { symbol: token, decimals }, rawAmount, recipient }, usage)

@@ -3,7 +3,7 @@ import { instantOf } from '../../../platform/clock.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
-import type { PolicyWindow, Usage } from './decide.ts'
+import type { PolicyUsage, PolicyWindow } from './decide.ts'
 
 const Atto = z.string().transform((text) => BigInt(text))
 const UsageRow = z.object({ perHour: Atto, perDay: Atto, perMonth: Atto })
@@ -33,7 +33,7 @@ export function sumUsages(
   tenant: Tenant,
   questions: readonly UsageQuestion[],
   since: Since,
-): Promise<Usage[]> {
+): Promise<PolicyUsage[]> {
   const first = {
     perHour: nextQuarter(since.perHour),
     perDay: nextQuarter(since.perDay),
@@ -77,7 +77,12 @@ export function sumUsages(
 }
 
 /** The used and reserved amounts of one token since each instant. */
-export async function sumUsage(db: Queryable, tenant: Tenant, question: UsageQuestion, since: Since): Promise<Usage> {
+export async function sumUsage(
+  db: Queryable,
+  tenant: Tenant,
+  question: UsageQuestion,
+  since: Since,
+): Promise<PolicyUsage> {
   const [usage] = await sumUsages(db, tenant, [question], since)
   if (usage === undefined) throw new Error('a usage is missing')
   return usage

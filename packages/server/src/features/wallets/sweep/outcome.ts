@@ -6,10 +6,10 @@ import { endReservations } from '../../funds/index.ts'
 import { changeGasLast } from '../../plans/index.ts'
 import { budgetChange } from '../gasless.ts'
 import type { Ctx } from '../ports.ts'
-import { type EndedRow, lockSweeps, markEnded, type TransferEnd } from './relay-store.ts'
+import { type EndedRow, lockSweeps, markSweepsEnded, type TransferEnd } from './relay-store.ts'
 import { markCompleted } from './store.ts'
 import { lockPlanned } from './tempo-store.ts'
-import { listFrozenAmounts, subjectOf, type TransferKey, type TransferRow } from './transfer-store.ts'
+import { listFrozenAmounts, type SweepTransferRow, subjectOf, type TransferKey } from './transfer-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 /** How a transfer ended, and the operator's cost of its transaction, in wei. */
@@ -28,7 +28,7 @@ export async function recordEnded(ctx: System, tx: Tx, ends: readonly End[]): Pr
   if (ends.length === 0) return
   const sweepIds = [...new Set(ends.map(({ sweepId }) => sweepId))]
   await lockSweeps(tx, sweepIds)
-  const ended = await markEnded(tx, ends)
+  const ended = await markSweepsEnded(tx, ends)
   await endReservations(
     tx,
     ended.map((row) => ({ subjectId: subjectOf(row), isBack: !mayStillLeave.has(row.failureReason ?? 'swept') })),
@@ -75,7 +75,7 @@ export function failedTransfer({ sweepId, childAddressId }: TransferKey, reason:
  * Those transfers whose child had money frozen since the sweep was requested. The sweep takes the whole free balance, so money frozen
  * afterwards may be part of it: the transfer ends, and the next sweep takes the free balance.
  */
-export async function frozenOnes<Row extends TransferRow>(
+export async function frozenOnes<Row extends SweepTransferRow>(
   tx: Tx,
   transfers: readonly Row[],
 ): Promise<ReadonlySet<Row>> {

@@ -3,10 +3,10 @@ import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.
 import { listDueChecks, onAnyOf } from '../../../platform/db/due-checks.ts'
 import { id, type SweepId } from '../../../platform/ids.ts'
 import type { AuthorizationPayload, PlannedBounds } from '../../relayer/index.ts'
-import { columns, isScreened, keysOf, type TransferKey, TransferRow } from './transfer-store.ts'
+import { columns, isScreened, keysOf, SweepTransferRow, type TransferKey } from './transfer-store.ts'
 
 /** A transfer to be signed, with the path of the child's key. */
-const UnsignedRow = TransferRow.extend({
+const UnsignedRow = SweepTransferRow.extend({
   account: z.number(),
   childIndex: z.bigint().transform(Number),
   isPast: z.boolean(),
@@ -72,7 +72,7 @@ export function signing(signed: readonly SignedTransfer[]): Sql {
       t.valid_before, t.created_at`
 }
 
-const AdmittedRow = TransferRow.extend({ isScreened: z.boolean() })
+const AdmittedRow = SweepTransferRow.extend({ isScreened: z.boolean() })
 
 /** Transfers that are about to be sent, and whether all recent deposits of their child are screened. */
 export function listToAdmit(tx: Tx, keys: readonly TransferKey[]): Promise<z.output<typeof AdmittedRow>[]> {
@@ -131,7 +131,7 @@ export type TransferEnd = TransferKey &
   )
 
 /** Ends transfers; returns those that this call ended. A failed one can still become swept: the chain decides. */
-export function markEnded(tx: Tx, ends: readonly TransferEnd[]): Promise<EndedRow[]> {
+export function markSweepsEnded(tx: Tx, ends: readonly TransferEnd[]): Promise<EndedRow[]> {
   return tx.many(
     EndedRow,
     sql`

@@ -30,7 +30,7 @@ import {
   lockStoring,
   markCompleted,
   markScannedTo,
-  type NewTransfer,
+  type NewSweepTransfer,
   type SweepRow,
   type TransferTerms,
 } from './store.ts'
@@ -109,7 +109,7 @@ function reservationsOf(
   tenant: Tenant,
   terms: SweepTerms,
   sweepId: SweepId,
-  transfers: readonly NewTransfer[],
+  transfers: readonly NewSweepTransfer[],
 ): NewReservation[] {
   const isSigned = terms.network.nativeCoin !== null
   return transfers.map(({ childAddressId, from, rawAmount, nonce }) => ({
@@ -147,7 +147,7 @@ function sweepOf(
 }
 
 /** The authorization of each child, with a random nonce: nobody can guess one and use it first. On Tempo none is signed. */
-function transfersOf(ctx: Pick<Ctx, 'random'>, funded: readonly Funded[]): NewTransfer[] {
+function transfersOf(ctx: Pick<Ctx, 'random'>, funded: readonly Funded[]): NewSweepTransfer[] {
   return funded.map(({ id, address, rawAmount, frozenRawAmount }) => ({
     childAddressId: id,
     from: address,

@@ -128,7 +128,7 @@ export async function insertSweep(tx: Tx, tenant: Tenant, sweep: SweepRow): Prom
 }
 
 /** A child's part of a sweep, before signing. */
-export interface NewTransfer {
+export interface NewSweepTransfer {
   readonly childAddressId: ChildAddressId
   readonly from: Address
   readonly rawAmount: bigint
@@ -158,7 +158,7 @@ export async function insertTransfers(
   tx: Tx,
   tenant: Tenant,
   terms: TransferTerms,
-  transfers: readonly NewTransfer[],
+  transfers: readonly NewSweepTransfer[],
 ): Promise<ReadonlySet<string>> {
   const rows = await tx.many(
     z.object({ childAddressId: id('cad') }),

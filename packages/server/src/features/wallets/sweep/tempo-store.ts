@@ -3,9 +3,9 @@ import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import type { PlannedBounds } from '../../relayer/index.ts'
 import { keyOf, listPlannedNames } from './relay-store.ts'
-import { columns, isScreened, keysOf, type TransferKey, TransferRow } from './transfer-store.ts'
+import { columns, isScreened, keysOf, SweepTransferRow, type TransferKey } from './transfer-store.ts'
 
-const PlannedRow = TransferRow.extend({ shareOwner: z.string(), isScreened: z.boolean() })
+const PlannedRow = SweepTransferRow.extend({ shareOwner: z.string(), isScreened: z.boolean() })
 /** `isScreened`: the senders of its child's recent deposits are screened. */
 export type PlannedRow = z.output<typeof PlannedRow>
 
@@ -49,9 +49,9 @@ export function lockPlanned(
   tx: Tx,
   { sweepId, childAddressId }: TransferKey,
   screening: 'screened' | 'any',
-): Promise<TransferRow | undefined> {
+): Promise<SweepTransferRow | undefined> {
   return tx.maybeOne(
-    TransferRow,
+    SweepTransferRow,
     sql`
     select ${columns} from sweep_transfers t where sweep_id = ${sweepId} and child_address_id = ${childAddressId} and status = 'planned'
       and (${screening === 'any'} or ${isScreened})
@@ -70,7 +70,7 @@ export async function assignTransaction(
     where (sweep_id, child_address_id) in (${keysOf(transfers)})`)
 }
 
-const SentRow = TransferRow.extend({ chainTransactionId: id('ctx') })
+const SentRow = SweepTransferRow.extend({ chainTransactionId: id('ctx') })
 
 export function listInTransactions(
   tx: Queryable,

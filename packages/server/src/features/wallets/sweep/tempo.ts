@@ -26,7 +26,7 @@ import {
   markTried,
   type PlannedRow,
 } from './tempo-store.ts'
-import { subjectOf, type TransferRow } from './transfer-store.ts'
+import { type SweepTransferRow, subjectOf } from './transfer-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -110,7 +110,7 @@ export function fittingOf<T extends Pick<PlannedRow, 'shareOwner'>>(
 /** A transfer that fails does not delay later ones; until it expires it is retried, after those that were tried longer ago. */
 async function safely(
   ctx: Pick<System, 'log'>,
-  { sweepId, childAddressId }: TransferRow,
+  { sweepId, childAddressId }: SweepTransferRow,
   step: Promise<void>,
 ): Promise<void> {
   await step.catch((error: unknown) =>
@@ -135,7 +135,7 @@ async function feeToPay(
 }
 
 interface Turn {
-  readonly transfer: TransferRow
+  readonly transfer: SweepTransferRow
   readonly feeToken: Address
 }
 
@@ -157,7 +157,7 @@ async function send(ctx: System, network: Network, { transfer, feeToken }: Turn)
   if (isFrozen) await endPlanned(ctx, transfer, 'amount-frozen')
 }
 
-function callOf({ asset: to, toAddress, rawAmount }: TransferRow): LaneCall {
+function callOf({ asset: to, toAddress, rawAmount }: SweepTransferRow): LaneCall {
   return { to, data: encodeTransfer(toAddress, rawAmount), value: 0n }
 }
 
@@ -169,7 +169,7 @@ function sponsoredBy(feeToken: Address) {
 async function refusalNow(
   ctx: Pick<System, 'chains'>,
   network: Network,
-  transfer: TransferRow,
+  transfer: SweepTransferRow,
 ): Promise<string | undefined> {
   const { asset: token, fromAddress: account, rawAmount } = transfer
   const chain = ctx.chains.on(network)
@@ -217,7 +217,7 @@ function idsOf(transactions: readonly LaneTransaction[]): readonly string[] {
   return transactions.map(({ id }) => id)
 }
 
-function endOf(transfer: TransferRow, receipt: Receipt): End {
+function endOf(transfer: SweepTransferRow, receipt: Receipt): End {
   const { sweepId, childAddressId } = transfer
   const wei = receipt.gasUsed * receipt.effectiveGasPrice
   const reason = faultOf(transfer, receipt)
@@ -227,7 +227,7 @@ function endOf(transfer: TransferRow, receipt: Receipt): End {
 
 /** Why the money is not at the master according to the block; undefined if it is. */
 export function faultOf(
-  transfer: Pick<TransferRow, 'asset' | 'fromAddress' | 'toAddress' | 'rawAmount'>,
+  transfer: Pick<SweepTransferRow, 'asset' | 'fromAddress' | 'toAddress' | 'rawAmount'>,
   receipt: Pick<Receipt, 'status' | 'logs'>,
 ): 'transfer-failed' | 'not-received' | undefined {
   const { asset, fromAddress, toAddress, rawAmount } = transfer

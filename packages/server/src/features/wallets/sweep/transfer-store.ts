@@ -7,7 +7,7 @@ import { StoredAddress } from '../store.ts'
 const Amount = z.string().transform((text) => BigInt(text))
 
 /** A transfer with the fields for sending it. The lane is the operator's, so these functions work for all tenants. */
-export const TransferRow = z.object({
+export const SweepTransferRow = z.object({
   sweepId: id('swp'),
   childAddressId: id('cad'),
   organisationId: id('org'),
@@ -23,8 +23,8 @@ export const TransferRow = z.object({
   validBefore: z.date(),
   createdAt: z.date(),
 })
-export type TransferRow = z.output<typeof TransferRow>
-export type TransferKey = Pick<TransferRow, 'sweepId' | 'childAddressId'>
+export type SweepTransferRow = z.output<typeof SweepTransferRow>
+export type TransferKey = Pick<SweepTransferRow, 'sweepId' | 'childAddressId'>
 
 /** Name of a sweep's transfer in relays and reservations. */
 export function subjectOf({ sweepId, childAddressId }: TransferKey): string {

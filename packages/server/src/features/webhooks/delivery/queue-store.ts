@@ -56,7 +56,7 @@ export async function insertDeliveries(
 
 const QueueRow = z.object({ webhookId: id('wh') })
 
-export interface Lease {
+export interface DeliveryLease {
   /** Identifies the process. */
   readonly name: string
   readonly now: Date
@@ -70,7 +70,7 @@ export type OwnedQueue = z.output<typeof OwnedQueue>
  * Leases the queues that have waited longest, up to this many. Queues of a process that died become available when its lease
  * ends.
  */
-export function leaseQueues(db: Queryable, lease: Lease, most: number): Promise<OwnedQueue[]> {
+export function leaseQueues(db: Queryable, lease: DeliveryLease, most: number): Promise<OwnedQueue[]> {
   return leaseOf(
     db,
     lease,
@@ -79,7 +79,11 @@ export function leaseQueues(db: Queryable, lease: Lease, most: number): Promise<
 }
 
 /** Leases those of the queues that are still due and that nobody has locked. */
-export function leaseGivenQueues(db: Queryable, lease: Lease, webhookIds: readonly WebhookId[]): Promise<OwnedQueue[]> {
+export function leaseGivenQueues(
+  db: Queryable,
+  lease: DeliveryLease,
+  webhookIds: readonly WebhookId[],
+): Promise<OwnedQueue[]> {
   return leaseOf(
     db,
     lease,
@@ -89,7 +93,7 @@ export function leaseGivenQueues(db: Queryable, lease: Lease, webhookIds: readon
   )
 }
 
-function leaseOf(db: Queryable, { name, until }: Lease, chosen: Sql): Promise<OwnedQueue[]> {
+function leaseOf(db: Queryable, { name, until }: DeliveryLease, chosen: Sql): Promise<OwnedQueue[]> {
   return db.many(
     OwnedQueue,
     sql`
@@ -120,7 +124,11 @@ export async function listQueuesByShares(
 }
 
 /** Extends leases; returns the queues that this process still leases. One that somebody has locked is extended with the next call. */
-export async function renewQueues(db: Queryable, lease: Lease, webhookIds: readonly WebhookId[]): Promise<WebhookId[]> {
+export async function renewQueues(
+  db: Queryable,
+  lease: DeliveryLease,
+  webhookIds: readonly WebhookId[],
+): Promise<WebhookId[]> {
   const rows = await db.many(
     QueueRow,
     sql`
@@ -143,7 +151,7 @@ export async function renewQueues(db: Queryable, lease: Lease, webhookIds: reado
  */
 export function releaseQueues(
   db: Db,
-  lease: Pick<Lease, 'name' | 'now'>,
+  lease: Pick<DeliveryLease, 'name' | 'now'>,
   webhookIds: readonly WebhookId[],
 ): Promise<WebhookId[]> {
   return db.tx(
@@ -182,7 +190,7 @@ export type EndpointRow = z.output<typeof EndpointRow>
 /** Returns where and how to deliver now, for the queues that the process still leases. */
 export function listEndpoints(
   db: Queryable,
-  lease: Pick<Lease, 'name' | 'now'>,
+  lease: Pick<DeliveryLease, 'name' | 'now'>,
   webhookIds: readonly WebhookId[],
 ): Promise<EndpointRow[]> {
   return db.many(

@@ -10,8 +10,8 @@ import { EndpointQueue, shareFirst, shareMax } from './endpoint.ts'
 import { createFanOut } from './fan-out.ts'
 import { isAnyEventDue } from './fan-out-store.ts'
 import {
+  type DeliveryLease,
   isAnyQueueDue,
-  type Lease,
   leaseGivenQueues,
   leaseQueues,
   listDue,
@@ -269,7 +269,7 @@ export class WebhookWorker {
     this.#leased.delete(webhookId)
   }
 
-  #lease(): Lease {
+  #lease(): DeliveryLease {
     const now = this.#deps.clock.now()
     return { name: this.#name, now, until: instantOf(now.getTime() + leaseMs) }
   }

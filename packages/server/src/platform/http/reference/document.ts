@@ -69,13 +69,13 @@ const Described = z.object({
 
 export type DocumentedResponse = z.output<typeof DocumentedResponse>
 
-const Refusal = z.object({
+const DocumentedProblem = z.object({
   status: z.int(),
   title: z.string(),
   detail: z.string(),
   ofPlatform: z.boolean().default(false),
 })
-export type Refusal = z.output<typeof Refusal>
+export type DocumentedProblem = z.output<typeof DocumentedProblem>
 
 const Event = z.object({
   post: z.object({
@@ -97,7 +97,7 @@ const ApiDocument = z.object({
   webhooks: z.record(z.string(), Event),
   components: z.object({
     responses: z.object({ '4XX': WithProblems, '5XX': WithProblems }),
-    'x-problems': z.record(z.string(), Refusal),
+    'x-problems': z.record(z.string(), DocumentedProblem),
     headers: z.record(z.string(), z.object({ description: z.string() })),
   }),
 })

@@ -3,11 +3,11 @@ import {
   type ApiDocument,
   apiDocument,
   type Described,
+  type DocumentedProblem,
   type DocumentedResponse,
   type MediaType,
   operationsOf,
   type Parameter,
-  type Refusal,
   referred,
   type Schema,
 } from './document.ts'
@@ -119,14 +119,14 @@ function errorsOf(operation: Described, { components, 'x-every-operation': ofMet
   return `<h4>Errors</h4>${table(`Errors of ${operation.operationId}`, ['Code', 'Status', 'Title', 'Detail'], rows)}<p>As everywhere: ${others.join(', ')}.</p>`
 }
 
-function problemOf(name: string, problems: ApiDocument['components']['x-problems']): Refusal {
+function problemOf(name: string, problems: ApiDocument['components']['x-problems']): DocumentedProblem {
   const problem = problems[name]
   if (problem === undefined) throw new Error(`the document has no problem ${name}`)
   return problem
 }
 
 /** The name of a problem is its code, followed by a dot and its status if modules use the code for different errors. */
-function errorRow(name: string, { title, status, detail }: Refusal): string[] {
+function errorRow(name: string, { title, status, detail }: DocumentedProblem): string[] {
   const [problem = name] = name.split('.')
   return [`<a href="/problems/${problem}">${code(problem)}</a>`, String(status), escapeHtml(title), prose(detail)]
 }

@@ -31,7 +31,7 @@ export interface Owed {
   readonly sponsoredTipMax: bigint
 }
 
-export interface Refusal {
+export interface MppRefusal {
   readonly problem: MppProblem
   readonly message: string
 }
@@ -53,11 +53,11 @@ const sponsoredMaxFeePerGasMax = 100_000_000_000n
  * memo prevents a transfer from paying for two things.
  * Source: draft-tempo-charge-00, "Transaction verification"; mppx 0.11 tempo/server/Charge.
  */
-export function whyNotTaken(transaction: TempoTransaction, owed: Owed, nowSeconds: bigint): Refusal | undefined {
+export function whyNotTaken(transaction: TempoTransaction, owed: Owed, nowSeconds: bigint): MppRefusal | undefined {
   return whyNotPaying(transaction, owed) ?? whyNotInTime(transaction, nowSeconds) ?? whyNotAffordable(transaction, owed)
 }
 
-function whyNotPaying({ chainId, calls, sender }: TempoTransaction, owed: Owed): Refusal | undefined {
+function whyNotPaying({ chainId, calls, sender }: TempoTransaction, owed: Owed): MppRefusal | undefined {
   if (chainId !== owed.chainId) return failed('the transaction is for another chain')
   if (owed.payer !== undefined && !sameAddress(sender, owed.payer)) return failed('the sender is not the source')
   const [call, more] = calls
@@ -76,7 +76,7 @@ function whyNotPaying({ chainId, calls, sender }: TempoTransaction, owed: Owed):
 export function whyNotTransfer(
   transfer: { readonly to: Address; readonly amount: bigint; readonly memo: `0x${string}` | undefined },
   owed: Pick<Owed, 'recipient' | 'amount' | 'realm' | 'challengeId'>,
-): Refusal | undefined {
+): MppRefusal | undefined {
   if (transfer.memo === undefined || !isMemoBound(transfer.memo, owed))
     return failed('the memo is not bound to this challenge')
   if (!sameAddress(transfer.to, owed.recipient)) return failed('the money goes to another account')
@@ -85,7 +85,7 @@ export function whyNotTransfer(
     : undefined
 }
 
-function whyNotInTime({ validBefore, validAfter, nonceKey }: TempoTransaction, now: bigint): Refusal | undefined {
+function whyNotInTime({ validBefore, validAfter, nonceKey }: TempoTransaction, now: bigint): MppRefusal | undefined {
   if (validBefore === undefined) return failed('the transaction must end some time: it has no validBefore')
   if (validBefore <= now + leadSecondsMin) return failed('the transaction has expired, or is about to')
   if (validBefore > now + (nonceKey === uint256Max ? expiringSecondsMax : validSecondsMax))
@@ -96,7 +96,7 @@ function whyNotInTime({ validBefore, validAfter, nonceKey }: TempoTransaction, n
 function whyNotAffordable(
   { feePaidBy, gasLimit, maxFeePerGas, maxPriorityFeePerGas }: TempoTransaction,
   owed: Owed,
-): Refusal | undefined {
+): MppRefusal | undefined {
   if (feePaidBy === 'sender') return undefined
   if (!owed.feePayer) return failed('the challenge does not offer to pay the fee')
   if (gasLimit > sponsoredGasMax) return failed(`the gas limit is above ${sponsoredGasMax}`)
@@ -107,7 +107,7 @@ function whyNotAffordable(
     : undefined
 }
 
-function failed(message: string): Refusal {
+function failed(message: string): MppRefusal {
   return { problem: 'verification-failed', message }
 }
 

@@ -28,7 +28,7 @@ import { requestSettlement } from '../../settle.ts'
 import { paymentPurpose, recordSettled } from '../../settlement-outcome.ts'
 import { markCharged, settling, uptoTermsOf } from '../../settlement-store.ts'
 import { listTakenClaims, type NewPayment, type StoredPermit2 } from '../../store.ts'
-import type { CheckedPayment, Claim, ParsedRequest, Scheme, Step } from '../method.ts'
+import type { CheckedPayment, ParsedRequest, ReadCredential, Scheme, Step } from '../method.ts'
 
 /**
  * Returns what Permit2 adds to `/supported`: scheme `upto` wherever its proxy has code, with the account that a payer must name.
@@ -89,7 +89,7 @@ function read(ctx: Ctx, body: FacilitatorBody, step: Step): ParsedRequest {
   if (isCharge && requested.rawAmount > permitted)
     throw refused('invalid_upto_evm_payload_settlement_exceeds_amount', { payer })
   const expected = isCharge ? { ...requested, rawAmount: permitted } : requested
-  const claim: Claim = {
+  const claim: ReadCredential = {
     claimKey: permit2ClaimKey(requested.network, payment),
     x402Version: 2,
     scheme,
