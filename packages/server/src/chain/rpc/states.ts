@@ -16,6 +16,7 @@ import {
   type Network,
   permit2Address,
 } from '@purser/protocol'
+import { createFairSemaphore, type FairSemaphore } from '../../platform/fair-semaphore.ts'
 import { fail } from '../errors.ts'
 import type { Finality, NonceState, QuorumReads, StateQuestion } from './port.ts'
 import type { Decision, Quorum } from './quorum.ts'
@@ -24,13 +25,20 @@ import type { Rpc, RpcCall } from './rpc.ts'
 
 type StateReads = Pick<QuorumReads, 'authorizationStates' | 'permitStates' | 'stateAt' | 'noncesAt'>
 
-/** Most questions in one multicall, and most multicalls of one read that are sent to a node at once. */
+/** Most questions in one multicall, and most multicalls that a node has at once of all reads, which take turns: one read has seven of 16. */
 const questionsMax = 500
-const groupsAtOnce = 8
+const groupsAtOnce = 16
 
 /** State reads at one block, confirmed by a majority. */
 export function createStates(network: Network, quorum: Quorum): StateReads {
   const payments: Finality = { depth: network.confirmationDepth }
+  const slots = new WeakMap<Rpc, FairSemaphore>()
+  let reads = 0
+  const slotsOf = (rpc: Rpc): FairSemaphore => {
+    const own = slots.get(rpc) ?? createFairSemaphore(groupsAtOnce)
+    slots.set(rpc, own)
+    return own
+  }
   const statesOf = async (
     questions: readonly Question[],
     finality: Finality = payments,
@@ -39,15 +47,21 @@ export function createStates(network: Network, quorum: Quorum): StateReads {
     const decision = questions.length === 0 ? undefined : await quorum.decide(finality)
     if (decision === undefined) return questions.map(() => 'undecided')
     const calls = questions.map(({ call }) => call)
+    const data = encodeAggregate3(calls)
     const ask = async (rpc: Rpc) =>
-      (await readEach(rpc, decision, calls)).map((result, index) => voteOf(questions[index], result))
+      (await readEach(rpc, decision, { calls, data: () => data })).map((result, index) =>
+        voteOf(questions[index], result),
+      )
     const votes = await decision.vote({ count: questions.length, ask })
     return questions.map(({ isPast }, index) => stateOf(votes[index], isPast(decision.block.timestampSeconds)))
   }
   const stateAt: StateReads['stateAt'] = async (questions, { finality = payments, atMost } = {}) => {
     const decision = await quorum.decide(finality, atMost)
     if (decision === undefined) throw fail('chain-unavailable', {}, new Error('too few nodes agree on a block'))
-    const ask = (rpc: Rpc) => readState(rpc, decision, questions)
+    const prepared = preparedOf(questions)
+    reads += 1
+    const owner = String(reads)
+    const ask = (rpc: Rpc) => readState({ rpc, decision, take: () => slotsOf(rpc).take(owner) }, prepared)
     const values = await decision.vote({ count: questions.length, ask })
     return { block: decision.block, newest: decision.newest, values }
   }
@@ -105,12 +119,12 @@ function stateOf(vote: 'used' | 'unused' | undefined, isPast: boolean): NonceSta
 }
 
 /** Each call's result at the decision block, by multicall, or by separate calls on a network without the multicall contract. */
-async function readEach(rpc: Rpc, { at }: Decision, calls: readonly Call3[]): Promise<readonly Call3Result[]> {
-  const response = await rpc.call('eth_call', [{ to: multicall3Address, data: encodeAggregate3(calls) }, at])
-  const data = readHex(resultOf(response), 'call result')
-  if (data === '0x') return readSeparately(rpc, at, calls)
+async function readEach(rpc: Rpc, { at }: Decision, { calls, data }: Group): Promise<readonly Call3Result[]> {
+  const response = await rpc.call('eth_call', [{ to: multicall3Address, data: data() }, at])
+  const result = readHex(resultOf(response), 'call result')
+  if (result === '0x') return readSeparately(rpc, at, calls)
   try {
-    return decodeAggregate3(data, calls.length)
+    return decodeAggregate3(result, calls.length)
   } catch (error) {
     throw fail('chain-unavailable', {}, error)
   }
@@ -128,40 +142,89 @@ function ethCall(to: Address, data: Hex, at: Decision['at']): RpcCall {
   return { method: 'eth_call', params: [{ to, data }, at] }
 }
 
-type Read = () => Promise<readonly (bigint | undefined)[]>
+/** Calls of one multicall. */
+interface Group {
+  readonly calls: readonly Call3[]
+  /** The multicall's data, encoded once for all nodes, when the first of them needs it: a large read does not occupy the process in one piece. */
+  readonly data: () => Hex
+}
+
+/** Questions of one read, prepared for all nodes. */
+interface Prepared {
+  readonly questions: readonly StateQuestion[]
+  /** In the order of the questions; undefined for one that is no call of a contract. */
+  readonly calls: readonly (Call3 | undefined)[]
+  readonly groups: readonly Group[]
+}
+
+function preparedOf(questions: readonly StateQuestion[]): Prepared {
+  const calls = questions.map(contractCallOf)
+  const contracts = calls.filter((call) => call !== undefined)
+  const groups = Array.from({ length: Math.ceil(contracts.length / questionsMax) }, (_, index) =>
+    groupOf(contracts.slice(index * questionsMax, (index + 1) * questionsMax)),
+  )
+  return { questions, calls, groups }
+}
+
+function groupOf(calls: readonly Call3[]): Group {
+  let encoded: Hex | undefined
+  return {
+    calls,
+    data: () => {
+      encoded ??= encodeAggregate3(calls)
+      return encoded
+    },
+  }
+}
+
+/** A node, and its turn to be sent a multicall. */
+interface Asking {
+  readonly rpc: Rpc
+  readonly decision: Decision
+  readonly take: () => Promise<() => void>
+}
 
 /** Undefined (no vote) for a contract that does not respond. Other questions are not affected. */
 async function readState(
-  rpc: Rpc,
-  decision: Decision,
-  questions: readonly StateQuestion[],
+  asking: Asking,
+  { questions, calls, groups }: Prepared,
 ): Promise<readonly (bigint | undefined)[]> {
-  const contracts = questions.flatMap((question) => contractCallOf(question) ?? [])
-  const accounts = questions.filter((question) => contractCallOf(question) === undefined)
-  const reads: Read[] = [
-    async () => (await readInGroups(rpc, decision, contracts)).map(wordOf),
-    async () => {
-      const calls = accounts.map((question) => accountCallOf(question, decision))
-      const responses = calls.length === 0 ? [] : await rpc.batch(calls)
-      return responses.map((response) => readQuantity(resultOf(response), 'state of an account'))
-    },
-  ]
-  const [ofContracts = [], ofAccounts = []] = await Promise.all(reads.map((read) => read()))
-  const [contract, account] = [ofContracts.values(), ofAccounts.values()]
-  return questions.map((question) => (contractCallOf(question) === undefined ? account : contract).next().value)
+  const { rpc, decision } = asking
+  const readAccounts = async () => {
+    const own = questions.flatMap((question, index) =>
+      calls[index] === undefined ? [accountCallOf(question, decision)] : [],
+    )
+    const responses = own.length === 0 ? [] : await rpc.batch(own)
+    return responses.map((response) => readQuantity(resultOf(response), 'state of an account'))
+  }
+  const [ofContracts, ofAccounts] = await Promise.all([readInGroups(asking, groups), readAccounts()])
+  const [contract, account] = [ofContracts.map(wordOf).values(), ofAccounts.values()]
+  return calls.map((call) => (call === undefined ? account : contract).next().value)
 }
 
-/** Sends some groups at once: a node has few connections, and the time of each request counts from when it begins to wait for one. */
-async function readInGroups(rpc: Rpc, decision: Decision, calls: readonly Call3[]): Promise<readonly Call3Result[]> {
-  const groups = Array.from({ length: Math.ceil(calls.length / questionsMax) }, (_, index) =>
-    calls.slice(index * questionsMax, (index + 1) * questionsMax),
-  )
-  const results: Call3Result[] = []
-  for (let at = 0; at < groups.length; at += groupsAtOnce) {
-    const some = groups.slice(at, at + groupsAtOnce).map((group) => readEach(rpc, decision, group))
-    results.push(...(await Promise.all(some)).flat())
+/**
+ * Sends some groups at once: a node has few connections, and the time of each request counts from when it begins to wait for one. No
+ * more are sent after one failed.
+ */
+async function readInGroups({ rpc, decision, take }: Asking, groups: readonly Group[]): Promise<Call3Result[]> {
+  const results: (readonly Call3Result[])[] = []
+  const left = [...groups.entries()]
+  const readSome = async (): Promise<void> => {
+    while (left.length > 0) {
+      const release = await take()
+      try {
+        const next = left.shift()
+        if (next !== undefined) results[next[0]] = await readEach(rpc, decision, next[1])
+      } catch (error) {
+        left.length = 0
+        throw error
+      } finally {
+        release()
+      }
+    }
   }
-  return results
+  await Promise.all(Array.from({ length: Math.min(groupsAtOnce, groups.length) }, readSome))
+  return results.flat()
 }
 
 function contractCallOf(question: StateQuestion): Call3 | undefined {

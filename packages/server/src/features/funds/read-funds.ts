@@ -2,7 +2,7 @@ import { type Address, bytesToHex, type Network } from '@purser/protocol'
 import { fail as failChain } from '../../chain/errors.ts'
 import type { OfferedFees, StateQuestion } from '../../chain/port.ts'
 import { encodeAllowance } from '../../platform/contract-calls.ts'
-import { batch } from '../../platform/db/batch.ts'
+import { batch, batchByTenant } from '../../platform/db/batch.ts'
 import {
   bookingMsMax,
   type Deps,
@@ -25,12 +25,14 @@ type Reader = (assets: readonly WalletAsset[]) => Promise<BatchedRead>
 
 /** Most assets of a caller, and most reservations under way of a tenant, that are read with those of other tenants. */
 const sharedMax = 100
-/** Most tenants of a network with a reader of their own. Above it they are forgotten, and get one again with their next read. */
-const ownMax = 10_000
+/** How long a tenant is read apart after more reservations of it were under way, and most such tenants; above it they are forgotten until their next read. */
+const apartMs = 60_000
+const apartMax = 10_000
 
 /**
  * Creates the reader of one process. Concurrent callers share one read, which begins after all of them called, so that statements and node
- * calls are not made per caller. A tenant with many reservations has a reader of its own, so that its reads delay and fail nobody else's.
+ * calls are not made per caller. A tenant with many reservations has a reader of its own, so that its reads delay and fail nobody else's, and a
+ * large call of a tenant delays no small one of it.
  */
 export function createReadFunds(deps: Deps): ReadFunds {
   const readers = new Map<string, ReturnType<typeof createReaders>>()
@@ -44,21 +46,43 @@ export function createReadFunds(deps: Deps): ReadFunds {
 
 /** All assets of one call are of one tenant. */
 function createReaders(deps: Deps, network: Network): Reader {
-  const ofTenants = new Map<string, Reader>()
-  const readAlone = (assets: readonly WalletAsset[]): Promise<BatchedRead> => {
-    const tenant = tenantOf(assets)
-    const own = ofTenants.get(tenant) ?? createOwnReader(deps, network)
-    if (ofTenants.size >= ownMax) ofTenants.clear()
-    ofTenants.set(tenant, own)
-    return own(assets)
+  // By the database's clock.
+  const readApartUntil = new Map<string, number>()
+  const ownReader = () =>
+    batchByTenant<readonly WalletAsset[], BatchedRead>(
+      { itemsMax: 128, batchesMax: 1 },
+      async (_db, _tenant, batches) => {
+        const found = await readFound(deps, network, batches.flat())
+        findMany(batches, found)
+        const read = await readTogether(deps, network, batches.flat(), found)
+        return batches.map(() => read)
+      },
+    )
+  const [readLarge, readSmall] = [ownReader(), ownReader()]
+  const readAlone: Reader = (assets) => {
+    const [first] = assets
+    if (first === undefined) throw new Error('a read apart without an asset')
+    const read = assets.length > sharedMax ? readLarge : readSmall
+    return read({ db: deps.db, tenant: first.tenant }, assets)
+  }
+  /** Returns the tenants with many reservations under way, and keeps until when they are read apart. */
+  const findMany = (batches: readonly (readonly WalletAsset[])[], { underWay }: Rows): ReadonlySet<string> => {
+    const many = tenantsOfMany(batches, underWay)
+    const nowMs = underWay.readAt.getTime()
+    for (const tenant of new Set(batches.map(tenantOf)))
+      if (many.has(tenant)) {
+        if (readApartUntil.size >= apartMax) readApartUntil.clear()
+        readApartUntil.set(tenant, nowMs + apartMs)
+      } else if ((readApartUntil.get(tenant) ?? nowMs) < nowMs) readApartUntil.delete(tenant)
+    return many
   }
   const shared = batch<readonly WalletAsset[], Promise<BatchedRead>>(
     { itemsMax: 128, batchesMax: 1 },
     async (batches) => {
       const found = await readFound(deps, network, batches.flat())
-      const large = tenantsOfMany(batches, found)
-      const small = batches.filter((assets) => !large.has(tenantOf(assets)))
-      const reads = batches.map((assets) => (large.has(tenantOf(assets)) ? readAlone(assets) : undefined))
+      const many = findMany(batches, found)
+      const small = batches.filter((assets) => !many.has(tenantOf(assets)))
+      const reads = batches.map((assets) => (many.has(tenantOf(assets)) ? readAlone(assets) : undefined))
       const together = small.length === 0 ? undefined : readTogether(deps, network, small.flat(), found)
       // The callers handle the failures, of which each gets its own.
       for (const read of reads) read?.catch(() => undefined)
@@ -67,21 +91,13 @@ function createReaders(deps: Deps, network: Network): Reader {
     },
   )
   return async (assets) =>
-    assets.length > sharedMax || ofTenants.has(tenantOf(assets)) ? readAlone(assets) : await shared(assets)
-}
-
-function createOwnReader(deps: Deps, network: Network): Reader {
-  return batch<readonly WalletAsset[], BatchedRead>({ itemsMax: 128, batchesMax: 1 }, async (batches) => {
-    const assets = batches.flat()
-    const read = await readTogether(deps, network, assets, await readFound(deps, network, assets))
-    return batches.map(() => read)
-  })
+    assets.length > sharedMax || readApartUntil.has(tenantOf(assets)) ? readAlone(assets) : await shared(assets)
 }
 
 /** The tenants of which more reservations are under way than are read with those of others. */
 function tenantsOfMany(
   batches: readonly (readonly WalletAsset[])[],
-  { underWay: { authorizations, allowances } }: Rows,
+  { authorizations, allowances }: UnderWay,
 ): ReadonlySet<string> {
   const ofOwners = Map.groupBy([...authorizations, ...allowances], ({ owner }) => owner)
   const owners = new Map<string, Set<string>>()
@@ -163,23 +179,23 @@ async function readStates(
   { underWay, bookedTo }: Rows,
 ): Promise<Omit<Snapshot, 'network' | 'fees'>> {
   const { readAt, senders, authorizations, allowances } = underWay
-  const owners = [...new Set(assets.map(({ owner }) => owner))]
+  const owners = new Map<string, Address>(assets.map(({ owner }) => [owner, owner]))
   const coins = new Map(assets.map(({ owner, coin }) => [`${owner} ${coin.symbol}`, { owner, coin }]))
   const tokens = new Map(network.tokens.map(({ symbol, address }) => [symbol, address]))
   const questions: Reading[] = [
-    ...owners.flatMap((owner): Reading[] =>
+    ...[...owners.values()].flatMap((owner): Reading[] =>
       senders.has(owner) ? [{ owner, state: { account: owner, count: 'transactions' } }] : [],
     ),
     ...[...coins.values()].map(({ owner, coin }): Reading => {
       return { owner, symbol: coin.symbol, state: { account: owner, asset: coin.address ?? 'coin' } }
     }),
     ...authorizations.flatMap(({ seq, owner: name, asset, nonce }): Reading[] => {
-      const [token, owner] = [tokens.get(asset), owners.find((one) => one === name)]
+      const [token, owner] = [tokens.get(asset), owners.get(name)]
       if (token === undefined || owner === undefined) return []
       return [{ owner, seq, state: { account: owner, token, authorization: bytesToHex(nonce) } }]
     }),
     ...allowances.flatMap(({ seq, owner: name, asset, spender }): Reading[] => {
-      const [token, owner] = [tokens.get(asset), owners.find((one) => one === name)]
+      const [token, owner] = [tokens.get(asset), owners.get(name)]
       if (token === undefined || owner === undefined) return []
       return [{ owner, seq, state: { account: token, call: encodeAllowance({ owner, spender }) } }]
     }),

@@ -5,6 +5,7 @@ import { aWorld, type World } from '../../../test/world.ts'
 import { fail } from '../../chain/errors.ts'
 import type { Chain, Chains, StateQuestion } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
+import type { Db } from '../../platform/db/db.ts'
 import { isProblem } from '../../platform/errors.ts'
 import { createReadFunds } from './read-funds.ts'
 import { insertReservations, type WalletAsset } from './store.ts'
@@ -110,6 +111,34 @@ test('a tenant with many signatures that are not used is read by itself, and its
     expect(read).toMatchObject({ status: 'fulfilled', value: { spendable: [{ available: 1_000n }] } })
   }
   expect(reads.map(({ length }) => length).sort((left, right) => left - right)).toEqual([1, 1, 102, 102])
+})
+
+test('a call with many assets does not take its tenant’s other calls out of the shared read', async () => {
+  const { readFunds, reads } = aStage()
+  await readFunds(
+    network,
+    Array.from({ length: 101 }, (_, index) => assetOf(600 + index)),
+  )
+  await Promise.all([assetOf(600), assetOf(701, usdc, tenants[1])].map((asset) => readFunds(network, [asset])))
+  expect(reads.map(({ length }) => length)).toEqual([101, 2])
+})
+
+test('a tenant returns to the shared read a minute after it had many signatures', async () => {
+  const large = assetOf(500)
+  const { deps, reads } = aStage()
+  let laterMs = 0
+  const later = <T>(row: T): T =>
+    Object(row).readAt instanceof Date ? { ...row, readAt: new Date(Object(row).readAt.getTime() + laterMs) } : row
+  const db: Db = { ...deps.db, many: async (row, statement) => (await deps.db.many(row, statement)).map(later) }
+  const readFunds = createReadFunds({ ...deps, db })
+  const together = () =>
+    Promise.all([assetOf(700), assetOf(701, usdc, tenants[1])].map((asset) => readFunds(network, [asset])))
+  await readFunds(network, [large])
+  await together()
+  laterMs = 61_000
+  await together()
+  await together()
+  expect(reads.map(({ length }) => length)).toEqual([102, 1, 1, 1, 1, 2])
 })
 
 test('the signatures of an asset are read only for that asset', async () => {

@@ -334,11 +334,11 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
         coalesce(sum(case when r.gas_limit = 0 then 0 else r.gas_limit * coalesce(
           (select a.max_fee from transaction_attempts a where a.transaction_id = r.transaction_id order by a.sequence desc limit 1), q.max_fee)
           + q.l1_fee * ((r.data_bytes + 383) / 256) end), 0)::text as wei
-      from reservations r
+      from reservations r left join unnest(
+        ${column(used, ({ position }) => position)}, ${column(used, ({ seq }) => seq)}
+      ) as u (position, seq) on u.position = q.position and u.seq = r.seq
       where r.network = q.network and r.owner = q.owner and r.asset = q.asset and coalesce(r.nonce, ${noNonce}) >= q.nonce
-        and r.subject_id is distinct from q.except_subject
-        and (q.position, r.seq) not in (
-          select u.position, u.seq from unnest(${column(used, ({ position }) => position)}, ${column(used, ({ seq }) => seq)}) as u (position, seq))
+        and r.subject_id is distinct from q.except_subject and u.seq is null
     ) as sums cross join lateral (
       select coalesce(sum(kept.raw), 0) as raw from (
       select least(sum(r.raw_amount), a.raw) as raw
