@@ -125,11 +125,31 @@ test('a contract account that burns all gas or returns a megabyte is refused, an
   expect(facts.map(({ simulation }) => simulation.ok)).toEqual([false, true, false])
 })
 
+/** Code that counts down and then accepts a signature (EIP-1271): 26 gas per iteration, so 900,000 gas for 35,000 and 6,000 for 256. */
+function acceptAfter(iterations: number): Hex {
+  return `0x61${iterations.toString(16).padStart(4, '0')}5b600190038060035750631626ba7e60e01b5f5260205ff3`
+}
+
+test('the check of an account with code that signs like an ordinary one accepts nothing that needs more gas than settlement gives', async () => {
+  const payer = await aPayer(3n)
+  const own = { ...(await probe(payer, 3n)), untrusted: true }
+  const data = encodeTransferWithAuthorization(own.authorization, own.signature)
+  const outcomes: string[] = []
+  for (let iterations = 2_000; iterations <= 6_000; iterations += 200) {
+    await setCode(payer.address, acceptAfter(iterations))
+    const { simulation } = await chain.inspectAuthorization(own)
+    const call = { method: 'eth_call', params: [{ to: token, data, gas: '0x27100' }, 'latest'] }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...call })
+    const sent = await (
+      await fetch(dev.rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    ).text()
+    outcomes.push(`${simulation.ok} ${!sent.includes('"error"')}`)
+  }
+  expect(new Set(outcomes)).toEqual(new Set(['true true', 'false false']))
+})
+
 test('a wallet that needs more gas to validate than settlement allows is refused before the resource is served', async () => {
   const payer = await aPayer(3n)
-  // Counts down and then accepts the signature (EIP-1271): 26 gas per iteration, so 900,000 gas for 35,000 iterations and 6,000 for 256.
-  const acceptAfter = (iterations: number): Hex =>
-    `0x61${iterations.toString(16).padStart(4, '0')}5b600190038060035750631626ba7e60e01b5f5260205ff3`
   const isTaken = async () =>
     (await chain.inspectAuthorization(await contractProbe(payer, payer.address, 3n))).simulation.ok
   await setCode(payer.address, acceptAfter(256))

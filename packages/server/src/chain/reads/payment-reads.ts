@@ -96,7 +96,7 @@ function agreedOf({ nonces, permits }: PayerQuestion, responses: readonly PayerF
 /** Gas for each probe of a shared call, including its two reads. */
 const sharedGas = 200_000
 /** Gas limit of a separate trial. It equals what settlement allows; otherwise a wallet could pass here and run out of gas there. */
-const singleGas = { ecdsa: 170_000, bytes: 460_000 } as const
+const singleGas = { ecdsa: 160_000, bytes: 460_000 } as const
 const deploymentGas = 1_200_000
 
 /**

@@ -1,4 +1,4 @@
-import { type Address, type Call3, encodeAggregate3, type Hex, multicall3Address } from '@purser/protocol'
+import { type Address, type Call3, encodeAggregate3, type Hex, hexToBytes, multicall3Address } from '@purser/protocol'
 import type { Chain, NonceState, Receipt } from '../../../chain/port.ts'
 import type { Finality } from '../../../chain/rpc/port.ts'
 import type { Queryable } from '../../../platform/db/db.ts'
@@ -78,6 +78,12 @@ function gasLimitOf(payloads: readonly RelayPayload[]): bigint {
   return payloads.reduce((gas, payload) => gas + gasOf(payload), gasOfTransaction)
 }
 
+/** Least gas limit of a transaction with this data (EIP-7623): 10 for each zero byte and 40 for each other one. */
+function floorOf(data: Hex): bigint {
+  const bytes = hexToBytes(data)
+  return BigInt(bytes.reduce((gas, byte) => gas + (byte === 0 ? 10 : 40), 21_000))
+}
+
 function callsOf(payload: RelayPayload): readonly Call3[] {
   return payload.kind === 'permit2' ? permit2Form.calls(payload) : authorizationForm.calls(payload)
 }
@@ -117,6 +123,7 @@ export async function tryAlone(chain: Chain, payload: RelayPayload, settler: Add
     : authorizationForm.judge(chain, payload, settler))
   if (trial !== 'taken') return trial
   const { to, data, gasLimit } = loneCallOf(payload)
+  if (gasLimit < floorOf(data)) return faultOf(payload, 'notCarried')
   const isTaken = await chain.trySending({ from: settler, to, data, gasLimit })
   return isTaken ? 'taken' : faultOf(payload, 'notCarried')
 }

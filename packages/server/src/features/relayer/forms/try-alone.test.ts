@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import type { Chain } from '../../../chain/port.ts'
+import { AuthorizationPayload } from '../port.ts'
+import { tryAlone } from './index.ts'
+
+const address = `0x${'1'.repeat(40)}` as const
+
+/** Nodes that find every payment good, also one whose transaction they would not take. */
+const chain = {
+  inspectAuthorization: async () => ({ balance: 10n, nonceUsed: false, simulation: { ok: true } }),
+  trySending: async () => true,
+} as unknown as Chain
+
+function tried(signatureBytes: number, gas?: string) {
+  const payload = AuthorizationPayload.parse({
+    from: address,
+    to: address,
+    value: '10',
+    validAfter: '0',
+    validBefore: '2000000000',
+    nonce: `0x${'2'.repeat(64)}`,
+    signature: { kind: 'bytes', signature: `0x${'ff'.repeat(signatureBytes)}` },
+    deployment: null,
+    token: address,
+    gas,
+  })
+  return tryAlone(chain, payload, address)
+}
+
+test('a payload whose gas is less than a transaction of its length must have is not sent', async () => {
+  expect([await tried(65, '90000'), await tried(8_192)]).toEqual(['taken', 'taken'])
+  expect(await tried(8_192, '90000')).toMatchObject({ kind: 'not-carried' })
+})
