@@ -5,6 +5,7 @@ import { aWorld, type Org, type World } from '../../../test/world.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { sql } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
+import { pruneReservations } from './index.ts'
 import { areCovered, type FundsClaim, type Snapshot, spendableOf } from './snapshot.ts'
 import {
   type Allowed,
@@ -290,4 +291,21 @@ test('reservations that can never be sent are released at the end, and sent ones
   expect(await available(before, assetOf(owner)), 'it has just ended').toBe(57n)
   await deleteEnded(db, { seconds: -1, most: 10 })
   expect(await available(before, assetOf(owner))).toBe(100n)
+})
+
+test('a signature that ended more than ten minutes ago is not read any more', async () => {
+  const { db } = world.database
+  const owner = anAccount()
+  const subjectId = await reserve(owner, { authorizationNonce: new Uint8Array(32).fill(9) })
+  await db.tx((tx) => endReservations(tx, [{ subjectId, isBack: false }]))
+  await markReservationsEnded(db, 'base-sepolia', 12n)
+  await db.run(sql`update deposit_cursors set scanned = 2000000000 where network = 'base-sepolia'`)
+  const countAfter = async (minutes: number) => {
+    await db.run(
+      sql`update reservations set ended_at = now() - ${minutes} * interval '1 minute' where subject_id = ${subjectId}`,
+    )
+    await pruneReservations.run(world.server.deps as unknown as Parameters<typeof pruneReservations.run>[0])
+    return (await readUnderWay(db, 'base-sepolia', [{ owner, asset: 'USDC' }])).authorizations.length
+  }
+  expect([await countAfter(9), await countAfter(11)]).toEqual([1, 0])
 })

@@ -63,7 +63,8 @@ export interface FundDeps extends PlatformDeps, ChainPorts, ScreeningPort {
   readonly readFunds: ReadFunds
 }
 
-const keptSeconds = 3_600
+/** Longer than nodes that agree on a block fall behind what they reported before, and than networks without a tag of finality are reorganized. */
+const keptSeconds = 600
 const deletedMax = 10_000
 
 /**
