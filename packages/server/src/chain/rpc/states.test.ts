@@ -78,14 +78,14 @@ test('the calls of a read are made once for all nodes', async () => {
 })
 
 test('a call that fails ends a large read', async () => {
-  const { stateAt, nodes, sent } = aStage()
+  const { stateAt, nodes, sent, aNode } = aStage()
   nodes[0] = {
-    ...nodes[0],
+    ...aNode(),
     call: async (_, params) => {
       sent.push(String(params))
       throw new Error('down')
     },
-  } as Rpc
+  }
   await expect(stateAt(questionsOf(10_000))).rejects.toThrow('down')
   await turn()
   expect(sent.length).toBeLessThanOrEqual(8)
