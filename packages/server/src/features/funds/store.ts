@@ -323,23 +323,28 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
   return db.many(
     Reserved,
     sql`
-    select (sums.raw + taken.raw)::text as raw, sums.wei, statement_timestamp() as read_at
-    from unnest(
-      ${column(questions, ({ network }) => network, sql`text`)}, ${column(questions, ({ owner }) => owner, sql`text`)}, ${column(questions, ({ asset }) => asset, sql`text`)},
-      ${column(questions, ({ block }) => block, sql`bigint`)}, ${column(questions, ({ nonce }) => nonce, sql`bigint`)}, ${column(questions, ({ maxFee }) => maxFee, sql`numeric`)}, ${column(questions, ({ l1Fee }) => l1Fee, sql`numeric`)},
-      ${column(questions, ({ except }) => except ?? null, sql`text`)}
-    ) with ordinality as q (network, owner, asset, block, nonce, max_fee, l1_fee, except_subject, position)
-    cross join lateral (
-      select coalesce(sum(r.raw_amount), 0) as raw,
-        coalesce(sum(case when r.gas_limit = 0 then 0 else r.gas_limit * coalesce(
+    with q as materialized (
+      select * from unnest(
+        ${column(questions, ({ network }) => network, sql`text`)}, ${column(questions, ({ owner }) => owner, sql`text`)}, ${column(questions, ({ asset }) => asset, sql`text`)},
+        ${column(questions, ({ block }) => block, sql`bigint`)}, ${column(questions, ({ nonce }) => nonce, sql`bigint`)}, ${column(questions, ({ maxFee }) => maxFee, sql`numeric`)}, ${column(questions, ({ l1Fee }) => l1Fee, sql`numeric`)},
+        ${column(questions, ({ except }) => except ?? null, sql`text`)}
+      ) with ordinality as given (network, owner, asset, block, nonce, max_fee, l1_fee, except_subject, position)
+    ), sums as (
+      select q.position, sum(r.raw_amount) as raw,
+        sum(case when r.gas_limit = 0 then 0 else r.gas_limit * coalesce(
           (select a.max_fee from transaction_attempts a where a.transaction_id = r.transaction_id order by a.sequence desc limit 1), q.max_fee)
-          + q.l1_fee * ((r.data_bytes + 383) / 256) end), 0)::text as wei
-      from reservations r left join unnest(
+          + q.l1_fee * ((r.data_bytes + 383) / 256) end) as wei
+      from q cross join lateral (
+        select r.* from reservations r
+        where r.network = q.network and r.owner = q.owner and r.asset = q.asset and coalesce(r.nonce, ${noNonce}) >= q.nonce
+          and r.subject_id is distinct from q.except_subject offset 0
+      ) as r left join unnest(
         ${column(used, ({ position }) => position)}, ${column(used, ({ seq }) => seq)}
       ) as u (position, seq) on u.position = q.position and u.seq = r.seq
-      where r.network = q.network and r.owner = q.owner and r.asset = q.asset and coalesce(r.nonce, ${noNonce}) >= q.nonce
-        and r.subject_id is distinct from q.except_subject and u.seq is null
-    ) as sums cross join lateral (
+      where u.seq is null group by q.position
+    )
+    select (coalesce(sums.raw, 0) + taken.raw)::text as raw, coalesce(sums.wei, 0)::text as wei, statement_timestamp() as read_at
+    from q left join sums on sums.position = q.position cross join lateral (
       select coalesce(sum(kept.raw), 0) as raw from (
       select least(sum(r.raw_amount), a.raw) as raw
       from reservations r left join unnest(
