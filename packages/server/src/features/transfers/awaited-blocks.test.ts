@@ -5,7 +5,7 @@ import { readBy } from '../../../test/rows-read.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import { listAwaitedBlocks, listAwaiting, listToFinalize } from './outcome-store.ts'
 
-/** 50 transfers in each of 400 blocks, which all wait for their block; the newest 10 blocks stand for themselves. */
+/** Transfers that wait for their blocks: 50 in each of 400 blocks. */
 const last = 20_000
 const now = new Date(Date.now() + 60_000)
 let database: TestDatabase

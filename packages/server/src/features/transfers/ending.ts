@@ -205,8 +205,8 @@ export function isFollowed({ route, toNetwork, toToken }: TransferRow): boolean 
 type Work = Omit<Ctx, 'tenant'>
 
 const atOnce = 200
-/** Most batches of a run, and most blocks whose hashes it compares with the chain's. */
-const batchesMax = 20
+/** Most batches of a run, for which a process that stops waits, and most blocks whose hashes it compares with the chain's. */
+const batchesMax = 5
 const comparedMax = 16
 const pollMsMin = 2_000
 const pollMsMax = 12_000

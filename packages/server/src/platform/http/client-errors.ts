@@ -30,11 +30,19 @@ export function refuseUnread(deps: Deps, error: Error & { readonly code?: string
 }
 
 /** The problems for errors of the HTTP library, by their codes. */
-export const libraryFaults: Readonly<Record<string, Problem>> = {
+const libraryFaults: Readonly<Record<string, Problem>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: failPlatform('payload-too-large'),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: failPlatform('bad-request'),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: failPlatform('unsupported-media-type'),
   FST_ERR_BAD_URL: failPlatform('not-found'),
   FST_ERR_MAX_PARAM_LENGTH: failPlatform('not-found'),
   FST_ERR_ASYNC_CONSTRAINT: failPlatform('bad-request'),
+}
+
+/** Returns the problem for an error of the HTTP library that the request caused, and any other error as it is. */
+export function withoutLibraryFault(error: unknown): unknown {
+  if (typeof error !== 'object' || error === null) return error
+  const known = 'code' in error && typeof error.code === 'string' ? libraryFaults[error.code] : undefined
+  if (known !== undefined) return known
+  return 'statusCode' in error && error.statusCode === 400 ? failPlatform('bad-request', {}, error) : error
 }

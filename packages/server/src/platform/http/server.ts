@@ -20,7 +20,7 @@ import {
   type RawResponse,
   withRefusalMembers,
 } from './call.ts'
-import { libraryFaults, refuseUnread } from './client-errors.ts'
+import { refuseUnread, withoutLibraryFault } from './client-errors.ts'
 import { beginClose, limitConnections, pageBodyMsMax, proxiesOf, reserveBody, type Trust } from './connections.ts'
 import {
   allowCrossOrigin,
@@ -130,7 +130,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   return {
     async listen(port, host) {
       await app.listen({ port, host, backlog: waitingConnectionsMax })
-      return { port: Object(app.server.address()).port ?? port }
+      const address = app.server.address()
+      return { port: typeof address === 'object' && address !== null ? address.port : port }
     },
     async close() {
       closing = true
@@ -386,10 +387,7 @@ function refuse(
   reply: FastifyReply,
   error: unknown,
 ): FastifyReply {
-  const { code, statusCode }: { readonly code?: unknown; readonly statusCode?: unknown } = Object(error)
-  const known = typeof code === 'string' ? libraryFaults[code] : undefined
-  const clientFault = statusCode === 400 ? failPlatform('bad-request', {}, error) : undefined
-  const problem = asProblem(known ?? clientFault ?? error)
+  const problem = asProblem(withoutLibraryFault(error))
   deps.metrics.refusals.inc({ code: problem.code })
   const response = problemResponse({ ...deps, requestId: request.id as RequestId }, problem)
   const operation = operations.find(
