@@ -55,7 +55,7 @@ test('the amounts of a wallet are read with a plan that is kept, whether for one
       )
     }
     return [
-      await genericPlansOf(tx, '%sums.wei, statement_timestamp() as read_at%'),
+      await genericPlansOf(tx, '%as wei, statement_timestamp() as read_at%'),
       await genericPlansOf(tx, '%as not_final, tips.is_booked%'),
     ]
   })
