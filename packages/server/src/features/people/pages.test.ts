@@ -2,18 +2,23 @@ import { expect, test } from 'vitest'
 import { toyDeps } from '../../../test/toy-deps.ts'
 import type { Db } from '../../platform/db/db.ts'
 import type { People } from '../../platform/http/identify.ts'
+import type { PublicPage } from '../../platform/http/public-page.ts'
 import { signInPages } from './pages.ts'
 import type { Deps } from './ports.ts'
 
-/** Sends a request to the sign-in pages. The handler, which is better-auth elsewhere, returns 200. */
-async function send(path: string, sent?: object): Promise<number> {
+/** The sign-in pages. The handler, which is better-auth elsewhere, returns 200. */
+function somePages(): readonly PublicPage[] {
   const deps = toyDeps({} as Db) as Deps
   const people = { origin: deps.baseUrl, cookieOf: () => undefined, find: async () => undefined } as People
   const options = { secret: 'a secret', issuers: [], sendMail: undefined, isSignUpOpen: false }
   const handler = async () => new Response('{}', { headers: { 'content-type': 'application/json' } })
+  return signInPages(deps, { handler, people, options })
+}
+
+/** Sends a request to the sign-in pages. */
+async function send(path: string, sent?: object): Promise<number> {
   const method = sent === undefined ? 'GET' : 'POST'
-  const pages = signInPages(deps, { handler, people, options })
-  const page = pages.find((one) => one.path === '/auth/*' && (one.method ?? 'GET') === method)
+  const page = somePages().find((one) => one.path === '/auth/*' && (one.method ?? 'GET') === method)
   const body = Buffer.from(sent === undefined ? '' : JSON.stringify(sent))
   const headers = { 'content-type': 'application/json' }
   return (await page?.respond({}, { method, url: `/auth${path}`, headers, body, address: '192.0.2.1' }))?.status ?? 0
@@ -59,4 +64,9 @@ test.each<readonly [path: string, sent: object | undefined]>([
   [`/callback/corp?code=${'x'.repeat(3_000)}&state=y`, undefined],
 ])('%s with ordinary values is passed on', async (path, sent) => {
   expect(await send(path, sent)).toBe(200)
+})
+
+test('a link that signs in is not used by HEAD, which link checkers send', () => {
+  const linked = somePages().filter(({ path, method = 'GET' }) => path === '/auth/*' && method === 'GET')
+  expect(linked.map(({ getChanges }) => getChanges)).toEqual([true])
 })

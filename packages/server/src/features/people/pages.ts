@@ -109,7 +109,7 @@ export function signInPages(deps: Deps, mounted: Mounted): PublicPage[] {
   }
   return [
     { path: '/auth/methods', respond: () => methodsResponse(mounted.options) },
-    { path: '/auth/*', respond },
+    { path: '/auth/*', respond, getChanges: true },
     { path: '/auth/*', method: 'POST', respond, bodyBytesMax: signInBytesMax },
   ]
 }

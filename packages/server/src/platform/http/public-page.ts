@@ -3,8 +3,10 @@ import type { RawResponse } from './call.ts'
 /** An address that needs no key: health, documents, problem pages, and deliveries with their own signature. */
 export interface PublicPage {
   readonly path: string
-  /** Default GET. */
+  /** Default GET, which serves HEAD too. */
   readonly method?: 'GET' | 'POST'
+  /** Whether GET changes something, as a sign-in link does. Then HEAD is not served: link checkers send it. */
+  readonly getChanges?: true
   /** Most bytes of a request's body; a page without it takes none. */
   readonly bodyBytesMax?: number
   readonly respond: (

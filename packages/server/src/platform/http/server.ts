@@ -213,7 +213,7 @@ function addPage(app: FastifyInstance, page: PublicPage, { options, admit, bodie
     reserveBody(bodies.ofPages, { request, reply, bytesMax, owner: request.ip })
   }
   app.route({
-    method,
+    method: method === 'GET' && page.getChanges !== true ? ['GET', 'HEAD'] : method,
     url: page.path,
     bodyLimit: Math.max(1, bytesMax),
     onRequest: page.crossOrigin === true ? [allowCrossOrigin, onRequest] : onRequest,
