@@ -239,18 +239,7 @@ function createTokenDomains(
       onChain.decimals === token.decimals &&
       onChain.separator === bytesToHex(separators.ofToken(network, token))
     found.set(token.address, { state: isRight ? 'right' : 'wrong', checkedAtMs: clock.now().getTime() })
-    if (isRight || before === 'wrong') return
-    log?.error(
-      {
-        network: network.name,
-        token: token.symbol,
-        address: token.address,
-        onChain,
-        ours: token.eip712,
-        decimals: token.decimals,
-      },
-      'a token contract does not match the registry: payments by signature are not offered for it',
-    )
+    if (!isRight && before !== 'wrong') logMismatch(log, network, token, onChain)
   }
   return {
     state: (token) => found.get(token.address)?.state ?? 'unchecked',
@@ -264,4 +253,12 @@ function createTokenDomains(
       await Promise.all(due.map((token) => checkOne(token).catch(() => undefined)))
     },
   }
+}
+
+function logMismatch(log: Log | undefined, network: Network, token: TokenInfo, onChain: unknown): void {
+  const { symbol, address, eip712: ours, decimals } = token
+  log?.error(
+    { network: network.name, token: symbol, address, onChain, ours, decimals },
+    'a token contract does not match the registry: payments by signature are not offered for it',
+  )
 }

@@ -26,25 +26,9 @@ const Decrypted = z.object({ plaintext: z.base64(), plaintextCrc32c: Checksum })
  */
 export function gcpKmsKeyEncryption(
   source: GcpKmsSource,
-  own: {
-    readonly outbound: Pick<Outbound, 'exchange'>
-    readonly clock: Clock
-    readonly fingerprint: string
-  },
+  own: KmsAccess & { readonly fingerprint: string },
 ): KeyEncryption {
-  const tokens = createGcpTokens(source, { ...own, audience: `${service}/` })
-  const request = async (verb: 'encrypt' | 'decrypt', body: Readonly<Record<string, string>>): Promise<unknown> => {
-    const url = `${source.endpoint ?? service}/v1/${source.key}:${verb}`
-    const headers = {
-      'content-type': 'application/json',
-      authorization: `Bearer ${await tokens.token().catch(asUnavailable)}`,
-    }
-    const { status, json } = await own.outbound
-      .exchange({ method: 'POST', url, headers, body: JSON.stringify(body) }, limits)
-      .catch(asUnavailable)
-    if (status !== 200) throw refusal(verb, status)
-    return json
-  }
+  const request = createRequest(source, own)
   return {
     fingerprint: own.fingerprint,
     async wrap(dataKey, associatedData) {
@@ -60,6 +44,28 @@ export function gcpKmsKeyEncryption(
       )
       return intact(response.plaintext, response.plaintextCrc32c)
     },
+  }
+}
+
+interface KmsAccess {
+  readonly outbound: Pick<Outbound, 'exchange'>
+  readonly clock: Clock
+}
+
+/** Creates the function that sends one request to the key, and returns the JSON of its response. */
+function createRequest(source: GcpKmsSource, access: KmsAccess) {
+  const tokens = createGcpTokens(source, { ...access, audience: `${service}/` })
+  return async (verb: 'encrypt' | 'decrypt', body: Readonly<Record<string, string>>): Promise<unknown> => {
+    const url = `${source.endpoint ?? service}/v1/${source.key}:${verb}`
+    const headers = {
+      'content-type': 'application/json',
+      authorization: `Bearer ${await tokens.token().catch(asUnavailable)}`,
+    }
+    const { status, json } = await access.outbound
+      .exchange({ method: 'POST', url, headers, body: JSON.stringify(body) }, limits)
+      .catch(asUnavailable)
+    if (status !== 200) throw refusal(verb, status)
+    return json
   }
 }
 

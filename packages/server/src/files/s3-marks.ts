@@ -3,6 +3,7 @@ import {
   GetObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
+  type S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3'
 import type { Random } from '../platform/random.ts'
@@ -32,24 +33,31 @@ export function s3Marks(settings: S3Settings, { random }: { readonly random: Ran
     },
     async create(deployment, name) {
       const at = { Bucket, Key: keyOf(deployment, name) }
-      const token = Buffer.from(random.bytes(16)).toString('hex')
-      try {
-        await client.send(new PutObjectCommand({ ...at, Body: token, IfNoneMatch: '*' }))
-        return 'created'
-      } catch (error) {
-        const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
-        if (status === 501) {
-          await client.send(new PutObjectCommand({ ...at, Body: token }))
-          return 'created'
-        }
-        if (status !== 412) throw error
-        const { Body } = await client.send(new GetObjectCommand(at))
-        return (await Body?.transformToString()) === token ? 'created' : 'taken'
-      }
+      return createMark(client, at, Buffer.from(random.bytes(16)).toString('hex'))
     },
     async remove(deployment, names) {
       for (const name of names) await client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(deployment, name) }))
     },
     close: () => client.destroy(),
+  }
+}
+
+async function createMark(
+  client: S3Client,
+  at: { readonly Bucket: string; readonly Key: string },
+  token: string,
+): Promise<'created' | 'taken'> {
+  try {
+    await client.send(new PutObjectCommand({ ...at, Body: token, IfNoneMatch: '*' }))
+    return 'created'
+  } catch (error) {
+    const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
+    if (status === 501) {
+      await client.send(new PutObjectCommand({ ...at, Body: token }))
+      return 'created'
+    }
+    if (status !== 412) throw error
+    const { Body } = await client.send(new GetObjectCommand(at))
+    return (await Body?.transformToString()) === token ? 'created' : 'taken'
   }
 }

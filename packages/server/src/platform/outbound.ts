@@ -90,20 +90,8 @@ const connectionsPerOrigin = 32
 const largeAtOnce = 8
 
 export function createOutbound(): Outbound {
-  const pools = new Map<string, Pool>()
+  const pools = createPools()
   const largeTurns = createFairSemaphore(largeAtOnce)
-  const poolOf = (origin: string): Pool => {
-    const known = pools.get(origin)
-    if (known !== undefined) return known
-    const pool = new Pool(origin, {
-      connections: connectionsPerOrigin,
-      pipelining: 1,
-      keepAliveTimeout: 10_000,
-      connectTimeout: 5_000,
-    })
-    pools.set(origin, pool)
-    return pool
-  }
   return {
     async postJson(url, body, limits) {
       const { origin, pathname, search, username, password } = new URL(url)
@@ -112,7 +100,7 @@ export function createOutbound(): Outbound {
         headers.authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
       const takeTurn = (until: AbortSignal) => largeTurns.take(origin, until)
       const posted = { method: 'POST', origin, path: `${pathname}${search}`, headers, body } as const
-      const { status, content } = await send(poolOf(origin), posted, { ...limits, read: readJson(limits, takeTurn) })
+      const { status, content } = await send(pools.of(origin), posted, { ...limits, read: readJson(limits, takeTurn) })
       if (status !== 200) throw new OutboundError('status', { status })
       return content
     },
@@ -120,11 +108,31 @@ export function createOutbound(): Outbound {
       const { origin, pathname, search } = new URL(request.url)
       const sent = { ...request, origin, path: `${pathname}${search}` }
       const readText = ({ body }: OpenResponse) => readBounded(body, limits.bytesMax)
-      const { status, content: text } = await send(poolOf(origin), sent, { ...limits, read: readText })
+      const { status, content: text } = await send(pools.of(origin), sent, { ...limits, read: readText })
       return { status, json: status >= 200 && status < 300 && text !== '' ? parse(text) : parseIfJson(text) }
     },
-    download: (url, limits) => download(poolOf, url, limits),
-    async close() {
+    download: (url, limits) => download(pools.of, url, limits),
+    close: pools.close,
+  }
+}
+
+/** The connections to each origin. */
+function createPools() {
+  const pools = new Map<string, Pool>()
+  return {
+    of(origin: string): Pool {
+      const known = pools.get(origin)
+      if (known !== undefined) return known
+      const pool = new Pool(origin, {
+        connections: connectionsPerOrigin,
+        pipelining: 1,
+        keepAliveTimeout: 10_000,
+        connectTimeout: 5_000,
+      })
+      pools.set(origin, pool)
+      return pool
+    },
+    async close(): Promise<void> {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()))
     },
   }

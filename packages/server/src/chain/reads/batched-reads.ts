@@ -20,14 +20,7 @@ export function createBatchedReads(
   network: Network,
   readFees: () => Promise<OfferedFees>,
 ): Pick<Chain, 'holdings' | 'tryCall' | 'offeredFees'> {
-  const holdings = batch<readonly HoldingQuestion[], readonly (Holding | Error)[]>(
-    { itemsMax: requestedAtOnce, batchesMax },
-    async (requested) => {
-      const all = await readHoldings(rpc, network, requested.flat())
-      const starts = requested.map((_, index) => requested.slice(0, index).flat().length)
-      return requested.map(({ length }, index) => all.slice(starts[index], (starts[index] ?? 0) + length))
-    },
-  )
+  const holdings = batchHoldings(rpc, network)
   const tryBatched = new Map(
     rpc.voters.map((voter) => {
       const limits = { itemsMax: requestedAtOnce, batchesMax }
@@ -54,6 +47,18 @@ export function createBatchedReads(
       })
     },
   }
+}
+
+/** Reads the holdings that concurrent callers request in one call, and returns each caller's own. */
+function batchHoldings(
+  rpc: Rpc & NodeRpc,
+  network: Network,
+): (questions: readonly HoldingQuestion[]) => Promise<readonly (Holding | Error)[]> {
+  return batch({ itemsMax: requestedAtOnce, batchesMax }, async (requested) => {
+    const all = await readHoldings(rpc, network, requested.flat())
+    const starts = requested.map((_, index) => requested.slice(0, index).flat().length)
+    return requested.map(({ length }, index) => all.slice(starts[index], (starts[index] ?? 0) + length))
+  })
 }
 
 /** Throws when the response is an error. An error for one token or call affects only its caller. */

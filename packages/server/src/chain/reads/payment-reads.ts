@@ -25,7 +25,7 @@ import { electorateOf, requestAcceptance } from '../rpc/acceptance.ts'
 import { readHex } from '../rpc/read.ts'
 import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from '../rpc/rpc.ts'
 import { inspectPermit2, transactionGas, wouldSettle } from './permit2.ts'
-import { type SimulatedCall, trySending } from './try-sending.ts'
+import { trySending } from './try-sending.ts'
 
 type PaymentReads = Pick<Chain, 'inspectAuthorization' | 'inspectPermit2' | 'payerFunds' | 'trySending'>
 
@@ -34,21 +34,14 @@ type PaymentReads = Pick<Chain, 'inspectAuthorization' | 'inspectPermit2' | 'pay
  * could invent a balance or a signature, and the settler would pay for transactions that revert. A single node decides alone.
  */
 export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Promise<Head>): PaymentReads {
-  const tryOn = async (one: Rpc, call: SimulatedCall): Promise<boolean> => trySending(one, call, await headOf(one))
-  const inspect = createInspect(rpc)
-  if (rpc.voters.length < 2)
-    return {
-      inspectAuthorization: inspect,
-      inspectPermit2: (probe) => inspectPermit2(rpc, probe),
-      payerFunds: (question) => readPayerFunds(rpc, question),
-      trySending: (call) => tryOn(rpc, call),
-    }
+  const alone = readsOfNode(rpc, headOf)
+  if (rpc.voters.length < 2) return alone
   const inspects = new Map(rpc.voters.map((voter) => [voter, createInspect(voter.rpc)]))
   return {
     async inspectAuthorization(probe) {
       const isAccepting = ({ simulation, nonceUsed, balance }: AuthorizationFacts): boolean =>
         simulation.ok && !nonceUsed && balance >= probe.authorization.value
-      const query = (voter: Voter) => (inspects.get(voter) ?? inspect)(probe)
+      const query = (voter: Voter) => (inspects.get(voter) ?? alone.inspectAuthorization)(probe)
       const found = await requestAcceptance(electorateOf(rpc.voters), query, isAccepting)
       return found.isAccepted ? lowestBalanceOf(found.responses) : found.response
     },
@@ -69,9 +62,19 @@ export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Pro
       return found.isAccepted ? agreedOf(question, found.responses, electorate.needed) : found.response
     },
     async trySending(call) {
-      const query = ({ rpc: one }: Voter) => tryOn(one, call)
+      const query = async ({ rpc: one }: Voter) => trySending(one, call, await headOf(one))
       return (await requestAcceptance(electorateOf(rpc.voters), query, (isTaken) => isTaken)).isAccepted
     },
+  }
+}
+
+/** The reads of a node that decides alone. */
+function readsOfNode(rpc: Rpc, headOf: (rpc: Rpc) => Promise<Head>): PaymentReads {
+  return {
+    inspectAuthorization: createInspect(rpc),
+    inspectPermit2: (probe) => inspectPermit2(rpc, probe),
+    payerFunds: (question) => readPayerFunds(rpc, question),
+    trySending: async (call) => trySending(rpc, call, await headOf(rpc)),
   }
 }
 

@@ -47,20 +47,25 @@ export function createFirstNonce(options: FirstNonceOptions): Pick<QuorumReads, 
       )
       throw fail('chain-unavailable', {}, new Error('the first nonce of an account is not confirmed'))
     },
-    async pendingNonces(accounts) {
-      const decision = await quorum.decide({ depth: network.confirmationDepth })
-      const counts = await Promise.all((decision?.nodes ?? []).map((rpc) => pendingCounts(rpc, accounts)))
-      const answered = counts.filter((own) => own !== undefined)
-      if (answered.length < quorum.needed)
-        throw fail('chain-unavailable', {}, new Error('too few nodes report pending transactions'))
-      return accounts.map((_, index) =>
-        pendingNonceOf(
-          answered.map((own) => own[index] ?? 0n),
-          quorum.needed,
-        ),
-      )
-    },
+    pendingNonces: (accounts) => pendingNoncesOf(options, accounts),
   }
+}
+
+async function pendingNoncesOf(
+  { network, quorum }: FirstNonceOptions,
+  accounts: readonly Address[],
+): Promise<readonly PendingNonce[]> {
+  const decision = await quorum.decide({ depth: network.confirmationDepth })
+  const counts = await Promise.all((decision?.nodes ?? []).map((rpc) => pendingCounts(rpc, accounts)))
+  const reported = counts.filter((own) => own !== undefined)
+  if (reported.length < quorum.needed)
+    throw fail('chain-unavailable', {}, new Error('too few nodes report pending transactions'))
+  return accounts.map((_, index) =>
+    pendingNonceOf(
+      reported.map((own) => own[index] ?? 0n),
+      quorum.needed,
+    ),
+  )
 }
 
 async function countOf({ network, quorum }: FirstNonceOptions, account: Address): Promise<bigint | undefined> {

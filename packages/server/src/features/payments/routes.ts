@@ -140,32 +140,40 @@ const getOperation = operation({
   run: (ctx, { params }) => getPayment(ctx, params.id),
 })
 
+function listLogsAt(id: string, path: string): Operation<Deps> {
+  return operation({
+    id: `${id}.list`,
+    needs: { role: 'viewer', scope: 'read' },
+    method: 'GET',
+    path,
+    summary: 'List payment logs, newest first.',
+    description: 'One record for each payment, with its route and the API key that verified it.',
+    query: schema.LogQuery,
+    output: schema.PaymentLog,
+    list: true,
+    csvName: 'payment-logs',
+    run: (ctx, { query }) => listPaymentLogs(ctx, query),
+  })
+}
+
+function summarizeLogsAt(id: string, path: string): Operation<Deps> {
+  return operation({
+    id: `${id}.summary`,
+    needs: { role: 'viewer', scope: 'read' },
+    method: 'GET',
+    path: `${path}/summary`,
+    summary: 'Totals per route and token.',
+    description: 'Counts payments that have not failed, over the whole period.',
+    query: schema.SummaryQuery,
+    output: z.array(schema.RouteSummary),
+    run: (ctx, { query }) => summarizeLogs(ctx, query),
+  })
+}
+
 function logOperationsAt(id: string, path: string): Operation<Deps>[] {
   return [
-    operation({
-      id: `${id}.list`,
-      needs: { role: 'viewer', scope: 'read' },
-      method: 'GET',
-      path,
-      summary: 'List payment logs, newest first.',
-      description: 'One record for each payment, with its route and the API key that verified it.',
-      query: schema.LogQuery,
-      output: schema.PaymentLog,
-      list: true,
-      csvName: 'payment-logs',
-      run: (ctx, { query }) => listPaymentLogs(ctx, query),
-    }),
-    operation({
-      id: `${id}.summary`,
-      needs: { role: 'viewer', scope: 'read' },
-      method: 'GET',
-      path: `${path}/summary`,
-      summary: 'Totals per route and token.',
-      description: 'Counts payments that have not failed, over the whole period.',
-      query: schema.SummaryQuery,
-      output: z.array(schema.RouteSummary),
-      run: (ctx, { query }) => summarizeLogs(ctx, query),
-    }),
+    listLogsAt(id, path),
+    summarizeLogsAt(id, path),
     operation({
       id: `${id}.get`,
       needs: { role: 'viewer', scope: 'read' },

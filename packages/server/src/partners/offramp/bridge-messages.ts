@@ -89,22 +89,21 @@ export function externalAccountBody(request: NewPayoutAccount): Readonly<Record<
   }
   if (request.address === undefined)
     return { code: 'address-required', message: 'The partner needs the owner’s address for payouts in dollars.' }
-  const { street, city, state, postalCode, country } = request.address
+  const account = {
+    routing_number: destination.routingNumber,
+    account_number: destination.accountNumber,
+    checking_or_savings: 'checking',
+  }
+  return { ...common, account_type: 'us', account, address: addressOf(request.address) }
+}
+
+function addressOf({ street, city, state, postalCode, country }: NonNullable<NewPayoutAccount['address']>) {
   return {
-    ...common,
-    account_type: 'us',
-    account: {
-      routing_number: destination.routingNumber,
-      account_number: destination.accountNumber,
-      checking_or_savings: 'checking',
-    },
-    address: {
-      street_line_1: street,
-      city,
-      ...(state === undefined ? {} : { state }),
-      postal_code: postalCode,
-      country,
-    },
+    street_line_1: street,
+    city,
+    ...(state === undefined ? {} : { state }),
+    postal_code: postalCode,
+    country,
   }
 }
 

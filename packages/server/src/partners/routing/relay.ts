@@ -137,6 +137,10 @@ function bodyOf({ from, to, rawAmount, fromAddress, toAddress, slippageBps }: Ro
   }
 }
 
+function feesOf({ relayer }: Quote['fees']) {
+  return relayer === undefined ? [] : [{ name: 'Relay', symbol: relayer.currency.symbol, rawAmount: relayer.amount }]
+}
+
 function quotedFrom({ steps, details, fees, protocol }: Quote, request: RouteRequest, clock: Clock): Quoted {
   const { currencyOut } = details
   const reference = steps.find(({ requestId }) => requestId !== undefined)?.requestId
@@ -162,10 +166,7 @@ function quotedFrom({ steps, details, fees, protocol }: Quote, request: RouteReq
       reference,
       rawOut: currencyOut.amount,
       rawOutMin: currencyOut.minimumAmount,
-      fees:
-        fees.relayer === undefined
-          ? []
-          : [{ name: 'Relay', symbol: fees.relayer.currency.symbol, rawAmount: fees.relayer.amount }],
+      fees: feesOf(fees),
       etaSeconds: Math.ceil(details.timeEstimate ?? 60),
       expiresAt: instantOf(clock.now().getTime() + quoteMs),
       calls,

@@ -38,12 +38,7 @@ export function batch<I, O>(
   }
   const resolveAll = async (round: readonly Waiting<I, O>[]): Promise<void> => {
     try {
-      const responses = await run(round.map((entry) => entry.item))
-      round.forEach((entry, index) => {
-        const response = responses[index]
-        if (index < responses.length) entry.resolve(response as O)
-        else entry.reject(new Error('a batch returned fewer results than it has items'))
-      })
+      giveResults(round, await run(round.map((entry) => entry.item)))
     } catch (error) {
       for (const entry of round) entry.reject(error)
     } finally {
@@ -58,6 +53,14 @@ export function batch<I, O>(
       scheduled = true
       setImmediate(start)
     })
+}
+
+function giveResults<I, O>(round: readonly Waiting<I, O>[], results: readonly O[]): void {
+  round.forEach((entry, index) => {
+    const result = results[index]
+    if (index < results.length) entry.resolve(result as O)
+    else entry.reject(new Error('a batch returned fewer results than it has items'))
+  })
 }
 
 /** As `batch`, for requests to a database, with separate batches per database; tenants of one pool share its batches. */

@@ -26,40 +26,42 @@ export function createFairDb(connectionsMax: number): FairDb {
   const max = Math.max(1, connectionsMax - Math.ceil(connectionsMax / 8))
   const { take, waiting } = createFairSemaphore(max, requestWaitLimits)
   const made = new Map<string, Db>()
-  const fairDbOf = (db: Db, tenant: string): Db => {
-    const limited = async <T>(work: () => Promise<T>): Promise<T> => {
-      const release = await take(tenant)
-      try {
-        return await work()
-      } finally {
-        release()
-      }
-    }
-    return {
-      ...limitedBy(db, limited),
-      kind: 'db',
-      root: rootOf(db),
-      async tx(work, options) {
-        const release = await take(tenant)
-        try {
-          // The slot is released first: work that the caller awaits after the commit may need one.
-          return await db.tx(work, { ...options, onReleased: release })
-        } finally {
-          release()
-        }
-      },
-      close: () => db.close(),
-    }
-  }
   const ofTenant = (db: Db, tenant: string): Db => {
     const known = made.get(tenant)
     if (known !== undefined && rootOf(known) === rootOf(db)) return known
-    const fair = fairDbOf(db, tenant)
+    const fair = withSlots(db, () => take(tenant))
     if (made.size >= madeMax) made.clear()
     made.set(tenant, fair)
     return fair
   }
   return Object.assign(ofTenant, { waiting })
+}
+
+/** The database with statements and transactions that each take a slot first. */
+function withSlots(db: Db, take: () => Promise<() => void>): Db {
+  const limited = async <T>(work: () => Promise<T>): Promise<T> => {
+    const release = await take()
+    try {
+      return await work()
+    } finally {
+      release()
+    }
+  }
+  return {
+    ...limitedBy(db, limited),
+    kind: 'db',
+    root: rootOf(db),
+    async tx(work, options) {
+      const release = await take()
+      try {
+        // The slot is released first: work that the caller awaits after the commit may need one.
+        return await db.tx(work, { ...options, onReleased: release })
+      } finally {
+        release()
+      }
+    },
+    close: () => db.close(),
+  }
 }
 
 function limitedBy(db: Db, limited: <T>(work: () => Promise<T>) => Promise<T>): Queryable {

@@ -30,15 +30,7 @@ export function createWatched(deps: Pick<Deps, 'db' | 'random'>, environment: En
     const from = await readHorizon(deps.db)
     // Allocated at full size: growing leaves the smaller arrays to the garbage collector.
     set = new AddressSet(seed, await countWatches(deps.db, environment))
-    let after: WatchKey | undefined = { walletId: '', network: '' }
-    while (after !== undefined) {
-      const page: Awaited<ReturnType<typeof packAddresses>> = await packAddresses(deps.db, environment, {
-        after,
-        limit: pageMost,
-      })
-      set.addAll(page.packed)
-      after = page.next
-    }
+    for await (const packed of pagesOfAddresses(deps.db, environment)) set.addAll(packed)
     horizon = from
   }
   const readNew = async (from: bigint): Promise<void> => {
@@ -60,3 +52,14 @@ export function createWatched(deps: Pick<Deps, 'db' | 'random'>, environment: En
     },
   }
 }
+
+async function* pagesOfAddresses(db: Deps['db'], environment: Environment): AsyncGenerator<Page['packed']> {
+  let after: WatchKey | undefined = { walletId: '', network: '' }
+  while (after !== undefined) {
+    const page: Page = await packAddresses(db, environment, { after, limit: pageMost })
+    yield page.packed
+    after = page.next
+  }
+}
+
+type Page = Awaited<ReturnType<typeof packAddresses>>
