@@ -1,7 +1,7 @@
 /** Each feature of `packages/server/src/features`, with the features whose index it may import. */
 export const featureEdges = {
   people: ['organisations', 'plans'],
-  approvals: ['wallets'],
+  approvals: ['plans', 'wallets'],
   payments: ['approvals', 'chains', 'plans', 'relayer', 'transfers', 'wallets'],
   funds: [],
   wallets: ['plans', 'chains', 'funds', 'relayer'],
@@ -18,5 +18,5 @@ export const featureEdges = {
   registry: ['plans'],
   requests: [],
   webhooks: ['plans'],
-  withdrawals: ['approvals', 'chains', 'funds', 'transfers', 'wallets'],
+  withdrawals: ['approvals', 'chains', 'funds', 'plans', 'transfers', 'wallets'],
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { takeToApply } from '../src/features/approvals/store.ts'
 import { takeDue as takeRefunds } from '../src/features/payments/refunds/store.ts'
+import type { DueCursors } from '../src/features/plans/index.ts'
 import { takeUnsigned as takeTransfers } from '../src/features/transfers/gasless/store.ts'
 import { listDueForPoll } from '../src/features/transfers/partner-store.ts'
 import { listDeletions } from '../src/features/vaults/files/store.ts'
@@ -10,7 +11,6 @@ import { takeUnsigned as takeSweeps } from '../src/features/wallets/sweep/relay-
 import { listPlanned as listOnTempo } from '../src/features/wallets/sweep/tempo-store.ts'
 import { listQueuesByShares } from '../src/features/webhooks/delivery/queue-store.ts'
 import { type Sql, sql, type Tx } from '../src/platform/db/db.ts'
-import type { DueCursors } from '../src/platform/db/due-checks.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { type Expressions, fillTable, statement } from './fill-table.ts'
 import { rowsRead } from './rows-read.ts'
@@ -231,3 +231,29 @@ test.each(lists.filter(({ rows }) => rows.tried_at !== undefined))(
     expect(owners).toHaveLength(3)
   },
 )
+
+/** Lists whose rows name their organisation and not its share owner. */
+const byOrganisation = lists.filter(({ rows }) => rows.organisation_id !== undefined && rows.share_owner === undefined)
+
+describe.each(byOrganisation)('$name of ten organisations of one account', ({ table, rows, most, ...list }) => {
+  test('get the share of one, and each of them gets some of it in time', async () => {
+    const { db } = database
+    const [ownerOf, accountOf] = [`'org_' || lpad((n % 20)::text, 2, '0')`, `case when n % 20 < 10 then 'acc_1' end`]
+    for (const name of ['organisations', table]) await db.run(statement(`truncate ${name} cascade`))
+    await fillTable(db, 'organisations', { id: ownerOf, plan: `'hobby'`, quota_account_id: accountOf }, { last: 20 })
+    const due = `now() - interval '1 day' + (n % 20) * interval '1 hour' + n * interval '1 second'`
+    const dueColumn = Object.keys(rows).find((name) => rows[name] === dueAt) ?? ''
+    await fillTable(db, table, { ...rows, organisation_id: ownerOf, [dueColumn]: due }, { last: 2_000 })
+    const isOfAccount = (one: string): boolean => one < 'org_10'
+    const cursors: DueCursors = new Map()
+    const reached = new Set<string>()
+    for (let count = 0; count < 200 && reached.size < 20; count++) {
+      const { owners, read } = await listed({ table, rows, most, ...list }, cursors)
+      expect(read).toBeLessThan(1_500)
+      expect(new Set(owners.filter((one) => !isOfAccount(one))).size).toBe(10)
+      expect(owners.filter(isOfAccount).length).toBeLessThanOrEqual(Math.ceil(most / 11))
+      for (const one of owners) reached.add(one)
+    }
+    expect(reached.size).toBe(20)
+  }, 60_000)
+})

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { type DueCursors, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { boundsOf, filtered, type ListedRows, listRows } from '../../platform/db/page.ts'
 import { type AccountId, type ApiKeyId, type Id, id, type MasterWalletId } from '../../platform/ids.ts'
+import { type DueCursors, listDueChecks } from '../plans/index.ts'
 import { policyOperations } from '../wallets/index.ts'
 import { type ApprovalKind, type ApprovalStatus, approvalKinds, approvalStatuses } from './schema.ts'
 
@@ -192,7 +193,7 @@ const toApply = sql`(
   select id, organisation_id, kind as network, apply_at as check_at from movement_approvals where status <> 'waiting' and applied_at is null)`
 
 /**
- * Decided approvals of any tenant whose decision is to be applied, of each kind in shares of their organisations, at most eight of one; postponed until
+ * Decided approvals of any tenant whose decision is to be applied, of each kind in shares of their owners, at most eight of one; postponed until
  * `until`, so that one that fails does not delay the others. The transaction must read in order.
  */
 export async function takeToApply(

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { columnsOf, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { type DueChecks, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { idIn, idIs } from '../../platform/db/page.ts'
 import { type Id, id, type PaymentId } from '../../platform/ids.ts'
 import type { Tenant } from '../../platform/tenant.ts'
+import { type DueChecks, listDueChecks } from '../plans/index.ts'
 import { paymentStatuses } from './schema.ts'
 import { countsInMonth, StoredAuthorization, StoredPermit2 } from './store.ts'
 
@@ -320,7 +321,7 @@ export function isAnyToCheck(networks: readonly string[], now: Date): Sql {
 }
 
 /**
- * Returns payments of one network that are due, fairly by organisation. In a transaction that reads in order it reads no more rows than it returns,
+ * Returns payments of one network that are due, fairly by share owner. In a transaction that reads in order it reads no more rows than it returns,
  * however many are due.
  */
 export async function listToCheck(

@@ -1,3 +1,4 @@
+export { type DueChecks, type DueCursors, listDueChecks } from './due-checks-store.ts'
 export {
   areStale,
   type CoinPrices,

@@ -1,7 +1,7 @@
 import type { Background } from '../../platform/ctx.ts'
 import type { Sql, Tx } from '../../platform/db/db.ts'
-import type { DueChecks, DueCursors } from '../../platform/db/due-checks.ts'
 import type { RecurringTask } from '../../platform/recurring-task.ts'
+import type { DueChecks, DueCursors } from '../plans/index.ts'
 import type { AuthorizationPayload } from './port.ts'
 import type { Deps } from './ports.ts'
 import { relays } from './relays.ts'

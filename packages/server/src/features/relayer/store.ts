@@ -1,8 +1,8 @@
 import type { Hex, Network } from '@purser/protocol'
 import { z } from 'zod'
 import { anyLength, type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { type DueCursors, listDueChecks } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
+import { type DueCursors, listDueChecks } from '../plans/index.ts'
 import { RelayPayload, relayPurpose, relayStates } from './port.ts'
 
 const RelayRow = z.object({
@@ -166,7 +166,7 @@ export type CheckRow = z.output<typeof CheckRow>
 const watchedMsMax = 15_000
 
 /**
- * Takes relays for which the chain is to be read, fairly by organisation, and postpones each by its back-off before the
+ * Takes relays for which the chain is to be read, fairly by share owner, and postpones each by its back-off before the
  * read: a relay whose read always fails, or even ends the process, blocks no others.
  */
 export async function takeChecks(

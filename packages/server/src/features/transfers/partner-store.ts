@@ -2,7 +2,7 @@ import type { Address, Network } from '@purser/protocol'
 import { z } from 'zod'
 import type { RouteQuote } from '../../partners/routing/port.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { type DueCursors, listDueChecks } from '../../platform/db/due-checks.ts'
+import { type DueCursors, listDueChecks } from '../plans/index.ts'
 import { columns, type TransferId, TransferRow } from './store.ts'
 
 /** Marks that a block shows the money at the partner's contract; it may still be reorganized. */
@@ -108,7 +108,7 @@ async function listSourcesToPoll(tx: Tx, now: Date): Promise<string[]> {
 const perSourceMax = 100
 
 /**
- * Partner transfers that are due for a poll, in shares of their organisations. A partner that does not respond hides no transfer of others, whatever the
+ * Partner transfers that are due for a poll, in shares of their owners. A partner that does not respond hides no transfer of others, whatever the
  * number of organisations and transfers that wait for it. The transaction must read in order.
  */
 export async function listDueForPoll(

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { type DueCursors, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
+import { type DueCursors, listDueChecks } from '../plans/index.ts'
 import { columns, type TransferId, TransferRow } from './store.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
@@ -74,7 +75,7 @@ export function isAnyToRevoke(networks: readonly string[], now: Date): Sql {
 const toRevoke = sql`(
   select id, organisation_id, from_network as network, revoke_at as check_at from transfers where revoke_at is not null)`
 
-/** Failed transfers of a network whose approval is due for a check, in shares of their organisations. */
+/** Failed transfers of a network whose approval is due for a check, in shares of their owners. */
 export async function listToRevoke(
   db: Queryable,
   network: string,

@@ -1,8 +1,8 @@
 import type { OffRampsPort } from '../../partners/offramp/port.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
-import type { DueCursors } from '../../platform/db/due-checks.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
+import type { DueCursors } from '../plans/index.ts'
 import type { TransferDeps } from '../transfers/index.ts'
 
 /** State that the feature keeps in memory for the work of one process. `createWithdrawalPorts` makes it. */

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { type DueChecks, listDueChecks } from '../../../platform/db/due-checks.ts'
 import { idIs, isBelow, type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type Id, id, type PaymentId } from '../../../platform/ids.ts'
+import { type DueChecks, listDueChecks } from '../../plans/index.ts'
 import type { TransferId } from '../../transfers/index.ts'
 import { PaymentDelivery } from '../delivery/store.ts'
 import { paymentStatuses } from '../schema.ts'
@@ -142,7 +142,7 @@ const shortestMs = 1_000
 const longestMs = 60_000
 
 /**
- * Takes pending refunds of any tenant whose transfers are to be read, in shares of their organisations, and postpones each before the read: one that
+ * Takes pending refunds of any tenant whose transfers are to be read, in shares of their owners, and postpones each before the read: one that
  * cannot be ended delays no others. The transaction must read in order.
  */
 export async function takeDue(

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { listDueChecks, onAnyOf } from '../../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../../platform/db/due-checks.ts'
 import { id } from '../../../platform/ids.ts'
-import { shareOwnerSql } from '../../plans/index.ts'
+import { listDueChecks, shareOwnerSql } from '../../plans/index.ts'
 import type { AuthorizationPayload, PlannedBounds } from '../../relayer/index.ts'
 import type { TransferId } from '../store.ts'
 

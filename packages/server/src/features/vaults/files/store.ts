@@ -3,9 +3,8 @@ import { type BlobKey, isBlobKey } from '../../../files/index.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { deletionsMax } from '../../../platform/db/delete-expired.ts'
-import { type DueCursors, listDueChecks } from '../../../platform/db/due-checks.ts'
 import { type Id, id } from '../../../platform/ids.ts'
-import { shareOwnerSql, sharersOf } from '../../plans/index.ts'
+import { type DueCursors, listDueChecks, shareOwnerSql, sharersOf } from '../../plans/index.ts'
 import type { VaultId } from '../schema.ts'
 
 const StoredKey = z.string().refine(isBlobKey, 'is no key of the blob store')

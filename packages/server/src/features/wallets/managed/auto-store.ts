@@ -2,8 +2,9 @@ import type { Network } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { type DueChecks, listDueChecks, onAnyOf } from '../../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../../platform/db/due-checks.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
+import { type DueChecks, listDueChecks } from '../../plans/index.ts'
 import { StoredAddress } from '../store.ts'
 import { AutoSweep, MasterWalletRow, masterWalletColumns } from './store.ts'
 
@@ -29,7 +30,7 @@ export function isAnySweepDue(networks: readonly string[], now: Date): Sql {
 const sweptWallets = sql`(
   select id, organisation_id, network, auto_sweep_due_at as check_at from master_wallets where auto_sweep is not null and retired_at is null)`
 
-/** Wallets of a network whose automatic sweep is due, in shares of their organisations. The transaction must read in order. */
+/** Wallets of a network whose automatic sweep is due, in shares of their owners. The transaction must read in order. */
 export async function listDue(
   tx: Tx,
   network: string,

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { listDueChecks, onAnyOf } from '../../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../../platform/db/due-checks.ts'
 import { id, type SweepId } from '../../../platform/ids.ts'
+import { listDueChecks } from '../../plans/index.ts'
 import type { AuthorizationPayload, PlannedBounds } from '../../relayer/index.ts'
 import { columns, isScreened, keysOf, SweepTransferRow, type TransferKey } from './transfer-store.ts'
 

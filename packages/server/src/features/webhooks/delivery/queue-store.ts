@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { anyLength, type Db, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { type DueCursors, listDueChecks } from '../../../platform/db/due-checks.ts'
 import { idIn } from '../../../platform/db/page.ts'
 import { id } from '../../../platform/ids.ts'
+import { type DueCursors, listDueChecks } from '../../plans/index.ts'
 import type { WebhookId } from '../store.ts'
 
 /*
@@ -105,7 +105,7 @@ function leaseOf(db: Queryable, { name, until }: DeliveryLease, chosen: Sql): Pr
 /** Queues, as `listDueChecks` reads them. */
 const dueQueues = sql`(select webhook_id as id, organisation_id, 'all' as network, look_at as check_at from webhook_queues)`
 
-/** Returns up to `most` due queues, in shares of their organisations. The transaction must read in order. */
+/** Returns up to `most` due queues, in shares of their owners. The transaction must read in order. */
 export async function listQueuesByShares(
   tx: Tx,
   { now, most, cursors }: { readonly now: Date; readonly most: number; readonly cursors: DueCursors },

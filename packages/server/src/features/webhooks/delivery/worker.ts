@@ -1,8 +1,8 @@
 import { instantOf } from '../../../platform/clock.ts'
-import type { DueCursors } from '../../../platform/db/due-checks.ts'
 import { newId } from '../../../platform/ids.ts'
 import { startDueLoop } from '../../../platform/work/due-work.ts'
 import { pause, type RunningLoop } from '../../../platform/work/loop.ts'
+import type { DueCursors } from '../../plans/index.ts'
 import { endNext, isAnyEndDue } from '../delivery-store.ts'
 import type { Deps } from '../ports.ts'
 import type { WebhookId } from '../store.ts'
@@ -53,7 +53,7 @@ const afterReadMs = 1_000
 /**
  * Delivers events. Endpoints take turns, not deliveries: a process leases an endpoint's queue, sends what is due to it a few at a
  * time, and releases it when nothing is left, so that a slow endpoint delays only itself. Half of the slots go to the queues that have waited
- * longest, the others in shares of their organisations, so that many slow endpoints of one delay no other's. A few statements serve all endpoints,
+ * longest, the others in shares of their owners, so that many slow endpoints of one delay no other's. A few statements serve all endpoints,
  * however many; there is no timer per endpoint. What this process commits wakes it at once.
  */
 export class WebhookWorker {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { type DueCursors, listDueChecks } from '../../../platform/db/due-checks.ts'
 import { id } from '../../../platform/ids.ts'
+import { type DueCursors, listDueChecks } from '../../plans/index.ts'
 import type { WithdrawalId } from './store.ts'
 
 /** The source that the next step of a withdrawal waits for: a network until its tokens are sent, then a partner. Migration 0246 indexes it. */
@@ -25,7 +25,7 @@ export function isAnyDue(now: Date): Sql {
 const perSourceMax = 200
 
 /**
- * Withdrawals that are due for a poll, of each source at most two hundred, shared equally by its organisations: a partner or network that does not
+ * Withdrawals that are due for a poll, of each source at most two hundred, shared equally by the owners: a partner or network that does not
  * answer hides no withdrawal of others. Changes none of them: `takeDue` takes one when its poll begins. The transaction must read in order.
  */
 export async function listDue(tx: Tx, now: Date, cursors: DueCursors): Promise<DueRow[]> {

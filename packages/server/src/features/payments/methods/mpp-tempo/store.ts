@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../../platform/ctx.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../../../platform/db/db.ts'
-import { type DueCursors, listDueChecks, onAnyOf } from '../../../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../../../platform/db/due-checks.ts'
 import { idIn, idIs } from '../../../../platform/db/page.ts'
 import { id, type PaymentId } from '../../../../platform/ids.ts'
+import { type DueCursors, listDueChecks } from '../../../plans/index.ts'
 import { paymentStatuses } from '../../schema.ts'
 import { StoredTempoTransaction } from '../../store.ts'
 
@@ -54,7 +55,7 @@ const nextCheck = sql`
     else now() + least(greatest((now() - valid_before) / 4, interval '0.5 seconds'), interval '30 seconds') end`
 
 /**
- * Takes open payments of one network for which the chain is to be read, fairly by organisation, and postpones each before the read: one whose read
+ * Takes open payments of one network for which the chain is to be read, fairly by share owner, and postpones each before the read: one whose read
  * always fails, or even ends the process, delays no others. The interval grows with the age of the payment, so that a payment that is never mined
  * costs little. A payment that is ending meanwhile is left out.
  */

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
+import { shareOwnerSql } from './store.ts'
+
+export interface DueChecks {
+  /**
+   * Has `id`, `network`, `organisation_id` and `check_at`, and partial indexes on rows whose `check_at` is set. A query may name other columns or
+   * expressions so: `network` is whatever rows wait for.
+   */
+  readonly table: Sql
+  readonly network: string
+  readonly now: Sql
+  readonly most: number
+  readonly cursors: DueCursors
+}
+
+/** For each network, the last organisation that the previous look-up reached; the next one continues after it. The caller stores it, initially empty. */
+export type DueCursors = Map<string, string>
+
+/** Most organisations that one look-up visits. The next one goes on behind them. */
+const organisationsMax = 200
+
+const IdRow = z.object({ id: z.string() })
+const FairRow = z.object({ id: z.string().nullable(), last: z.string().nullable(), isCut: z.boolean() })
+
+/**
+ * Returns the ids of at most `most` due rows. If more are due, each share owner first gets an equal share, so that nobody waits longer because of
+ * another's backlog, and `cursors` is moved on behind the organisations of those that got one. The oldest due rows get the places that shares leave.
+ * Costs one index look-up while nothing is due; what it reads is bounded by `most`, whatever the number of organisations and rows.
+ */
+export async function listDueChecks(db: Queryable, due: DueChecks): Promise<readonly string[]> {
+  const { table, network, now, most } = due
+  // Many rows may be due at the same instant, so the index alone decides which of them are read.
+  const first = await db.many(
+    IdRow,
+    sql`
+    select id::text as id from (
+      select t.id, t.check_at from ${table} t where t.network = ${network} and t.check_at is not null and t.check_at <= ${now}
+      order by t.check_at limit ${most + 1}) as oldest
+    order by check_at, id`,
+  )
+  const oldest = first.map(({ id }) => id)
+  if (oldest.length <= most) return oldest
+  return [...new Set([...(await listFairly(db, due)), ...oldest])].slice(0, most)
+}
+
+/**
+ * The shares of owners: the first of each, then the second of each, and so on. A look-up ends at the organisation whose owner takes the last place, so
+ * that all owners that it reaches get one. An owner's organisations get equal parts of its share, in an order that each look-up draws anew: where the
+ * share is smaller than their number, none of them always comes last.
+ */
+async function listFairly(
+  db: Queryable,
+  { table, network, now, most, cursors }: DueChecks,
+): Promise<readonly string[]> {
+  const next = (after: Sql): Sql => sql`
+    select t.organisation_id from ${table} t where t.network = ${network} and t.check_at is not null and t.organisation_id > ${after}
+    order by t.organisation_id limit 1`
+  const ownerIfDue = (organisationId: Sql): Sql => sql`
+    select case when (select t.check_at from ${table} t
+      where t.network = ${network} and t.organisation_id = ${organisationId} and t.check_at is not null and t.check_at <= ${now}
+      order by t.check_at limit 1) is not null then coalesce(${shareOwnerSql(organisationId)}, ${organisationId}) end as share_owner`
+  const rows = await db.many(
+    FairRow,
+    sql`
+    with recursive visited as (
+      select n.organisation_id, d.share_owner, 1 as place, array_remove(array[d.share_owner], null) as owners
+      from (${next(sql`${cursors.get(network) ?? ''}`)}) n cross join lateral (${ownerIfDue(sql`n.organisation_id`)}) d
+      union all
+      select n.organisation_id, d.share_owner, o.place + 1, case when d.share_owner <> all (o.owners) then o.owners || d.share_owner else o.owners end
+      from visited o cross join lateral (${next(sql`o.organisation_id`)}) n cross join lateral (${ownerIfDue(sql`n.organisation_id`)}) d
+      where o.place < ${organisationsMax} and cardinality(o.owners) < ${most}
+    ), reached as materialized (
+      select max(organisation_id) as last, count(*) >= ${organisationsMax} or max(cardinality(owners)) >= ${most} as is_cut,
+        ceil(${most}::float8 / greatest(max(cardinality(owners)), 1)) as share
+      from visited
+    ), waiting as materialized (
+      select organisation_id, share_owner, random() as drawn, count(*) over (partition by share_owner) as sharers
+      from visited where share_owner is not null
+    ), due as (
+      select own.id, own.check_at, w.share_owner, w.drawn, row_number() over (partition by w.organisation_id order by own.check_at, own.id) as turn
+      from waiting w cross join lateral (
+        select t.id, t.check_at from ${table} t
+        where t.network = ${network} and t.organisation_id = w.organisation_id and t.check_at is not null and t.check_at <= ${now}
+        order by t.check_at limit (select ceil(share / w.sharers)::bigint from reached)) own
+    ), dealt as (
+      select id, check_at, row_number() over (partition by share_owner order by turn, drawn) as turn from due
+    )
+    select chosen.id::text as id, reached.last, reached.is_cut
+    from reached left join (
+      select * from dealt where turn <= (select share from reached) order by turn, check_at, id limit ${most}) chosen on true
+    order by chosen.turn, chosen.check_at, chosen.id`,
+  )
+  const [reached] = rows
+  cursors.set(network, reached?.isCut === true ? (reached.last ?? '') : '')
+  return rows.flatMap(({ id }) => id ?? [])
+}
