@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { deleteExpired } from '../../platform/db/delete-expired.ts'
+import { lockNameOfText } from '../../platform/db/lock-name.ts'
 
 /** The kind of a mail: a sign-in link, or a link to set a password. */
 type MailKind = 'link' | 'reset'
@@ -23,7 +24,9 @@ export async function claimMail(
   { now, since }: { readonly now: Date; readonly since: Date },
 ): Promise<boolean> {
   // Locked by a statement of its own, so that the next one sees what another process committed meanwhile.
-  await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${`sign-in-mail:${kind}/${email}`}, 0))`)
+  await tx.run(
+    sql`select pg_advisory_xact_lock(hashtextextended(${lockNameOfText('sign-in-mail', `${kind}/${email}`)}, 0))`,
+  )
   const claimed = await tx.run(sql`
     insert into auth.sign_in_mails as sent (kind, email, proof, sent_at) values (${kind}, ${email}, ${proof}, ${now})
     on conflict (kind, email) do update set proof = excluded.proof, sent_at = excluded.sent_at

@@ -52,8 +52,8 @@ export async function claimTogether(
     tx.many(
       LockedKey,
       sql`
-      select key, pg_try_advisory_xact_lock(hashtextextended(${lockNameOf(ctx, '')} || key, 0)) as locked
-      from unnest(${keys}::text[]) as given (key)`,
+      select key, pg_try_advisory_xact_lock(hashtextextended(lock_name, 0)) as locked
+      from unnest(${keys}::text[], ${keys.map((key) => lockNameOf(ctx, key))}::text[]) as given (key, lock_name)`,
     ),
     tx.many(
       StoredKey,

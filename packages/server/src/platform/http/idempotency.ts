@@ -5,6 +5,7 @@ import { instantOf } from '../clock.ts'
 import { actorId, type Ctx, type IdempotencyHandle, shareOwnerOf } from '../ctx.ts'
 import { type Queryable, sql, type Tx } from '../db/db.ts'
 import { deleteExpired } from '../db/delete-expired.ts'
+import { lockNameOfText } from '../db/lock-name.ts'
 import { failPlatform, isProblem } from '../errors.ts'
 import { bytesPerKey, keptBytesMax } from './kept-bytes.ts'
 import { claimUnused, storeEnded, tie, tieAlone } from './leases-together.ts'
@@ -106,7 +107,7 @@ export async function claimInTransaction(
 
 /** Returns the name of the lock under which transactions claim a key. */
 export function lockNameOf({ tenant }: Pick<Ctx, 'tenant'>, key: string): string {
-  return `idempotency:${tenant.organisationId}:${tenant.environment}:${key}`
+  return lockNameOfText('idempotency', `${tenant.organisationId}:${tenant.environment}:${key}`)
 }
 
 /**

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { counting } from '../../../test/counting-db.ts'
 import { aWorld, type World } from '../../../test/world.ts'
 import type { Ctx } from '../ctx.ts'
 import { sql } from '../db/db.ts'
-import { newId } from '../ids.ts'
+import { id, newId } from '../ids.ts'
+import { claimTogether } from './batched-keys.ts'
 import { makeCtx } from './call.ts'
 import { claimInTransaction, claimWithLease, finishLease, leaseHandle, storeInTransaction } from './idempotency.ts'
 
@@ -46,6 +48,30 @@ test('of a slow request and the repeat that took over its key, only the repeat t
     response: { body: Buffer.from('repeat') },
   })
 })
+
+test('no Idempotency-Key locks what a text of the service locks: PostgreSQL’s hash of a name can be inverted', async () => {
+  const tenant = { organisationId: id('org').parse('org_01jd0000000000000000000000'), environment: 'test' } as const
+  // Computed from the hash: behind the tenant’s name it had the number of the archive’s lock.
+  const key = '0$0?pDHOPw%J'
+  const archive = sql`select pg_try_advisory_xact_lock(hashtextextended('purser.archive', 0)) as is`
+  const isFree = () => world.database.db.tx((tx) => tx.one(z.object({ is: z.boolean() }), archive))
+  const requested = { key, fingerprint: Buffer.alloc(32, 3) }
+  const alone = await ctx.db.tx(async (tx) => {
+    expect(await claimInTransaction({ ...ctx, tenant }, tx, requested)).toEqual({ kind: 'first' })
+    return isFree()
+  })
+  const together = await ctx.db.tx(async (tx) => {
+    await claimTogether(tx, [
+      { ctx: { ...ctx, tenant }, key: { ...requested, isSecret: false, storedAs: () => neverStored() } },
+    ])
+    return isFree()
+  })
+  expect([alone, together]).toEqual([{ is: true }, { is: true }])
+})
+
+function neverStored(): never {
+  throw new Error('nothing is stored')
+}
 
 test('a secret response is stored sealed, and its key is replayed to no other API key, even before there is a response', async () => {
   const sent = { key: 'secret', fingerprint: Buffer.alloc(32, 2), isSecret: true }
