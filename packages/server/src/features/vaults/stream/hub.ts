@@ -16,6 +16,9 @@ const streamsPerTurn = 500
 
 interface FollowedVault extends Followed {
   sequence: number
+  /** The last read in which it had news. */
+  newsIn: number
+  readonly owner: string
   readonly streams: Set<EventStream>
 }
 
@@ -31,6 +34,8 @@ export class Hub {
   readonly #vaults = new Map<VaultId, FollowedVault>()
   readonly #woken = new Set<VaultId>()
   readonly #poller: Poller
+  #reads = 0
+  #wasFull = false
 
   constructor(deps: HubDeps) {
     this.#deps = deps
@@ -77,8 +82,8 @@ export class Hub {
     await this.#poller.stop()
   }
 
-  #follow({ tenant, vaultId, sent }: EventStream): FollowedVault {
-    const vault = { tenant, vaultId, sequence: sent, streams: new Set<EventStream>() }
+  #follow({ tenant, owner, vaultId, sent }: EventStream): FollowedVault {
+    const vault = { tenant, owner, vaultId, sequence: sent, newsIn: 0, streams: new Set<EventStream>() }
     this.#vaults.set(vaultId, vault)
     this.#poller.start()
     return vault
@@ -95,16 +100,18 @@ export class Hub {
     return vaults
   }
 
-  async #read(vaults: readonly FollowedVault[]): Promise<Read | undefined> {
-    if (vaults.length === 0) return undefined
+  async #read(followed: readonly FollowedVault[]): Promise<Read | undefined> {
+    if (followed.length === 0) return undefined
+    // A read that is not full has the news of all of them, in any order.
+    const vaults = this.#wasFull ? inOrderOfTurns(followed) : followed
+    const read = ++this.#reads
     const bounds = { now: this.#deps.clock.now(), eventsOfVaultMax, rowsMax, bytesMax }
     const found = await listNews(this.#deps.db, vaults, bounds)
     const news = byVault(vaults, found)
+    for (const vault of news.keys()) vault.newsIn = read
     const bytes = found.reduce((sum, { size }) => sum + size, 0)
-    const isMore =
-      found.length === rowsMax ||
-      bytes >= bytesMax ||
-      [...news.values()].some(({ length }) => length === eventsOfVaultMax)
+    this.#wasFull = found.length === rowsMax || bytes >= bytesMax
+    const isMore = this.#wasFull || [...news.values()].some(({ length }) => length === eventsOfVaultMax)
     const expiries = await this.#expiriesOf(news, bounds.now)
     const send = async () => {
       for (const [vault, rows] of news) await this.#send(vault, rows, expiries.get(vault))
@@ -142,6 +149,19 @@ export class Hub {
     const expiry = expiredAt && expiryFrameOf(vault.vaultId, expiredAt)
     await inTurns(vault, (stream) => stream.endGone(expiry))
   }
+}
+
+/**
+ * Returns the vaults in the order in which a read serves them: one of each owner, then the next of each, with the owner and the vault first that had
+ * news longest ago. Otherwise vaults whose news fill each read would leave nothing to those behind them.
+ */
+function inOrderOfTurns(vaults: readonly FollowedVault[]): FollowedVault[] {
+  return [...Map.groupBy(vaults, ({ owner }) => owner).values()]
+    .map((own) => own.toSorted((left, right) => left.newsIn - right.newsIn))
+    .toSorted((left, right) => (left.at(-1)?.newsIn ?? 0) - (right.at(-1)?.newsIn ?? 0))
+    .flatMap((own) => own.map((vault, turn) => ({ vault, turn })))
+    .toSorted((left, right) => left.turn - right.turn)
+    .map(({ vault }) => vault)
 }
 
 function byVault(vaults: readonly FollowedVault[], rows: readonly News[]): Map<FollowedVault, News[]> {
