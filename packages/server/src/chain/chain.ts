@@ -41,6 +41,7 @@ import { simulate } from './reads/simulate.ts'
 import { collect, electorateOf, requestAcceptance, requestAgreement, requestVotes } from './rpc/acceptance.ts'
 import { createLogReader } from './rpc/logs.ts'
 import { readHead, readHex, readQuantity, readReceipt, resultOf } from './rpc/read.ts'
+import { isSameReceipt } from './rpc/receipts.ts'
 import type { NodeRpc, Rpc, RpcResponse, Voter } from './rpc/rpc.ts'
 import { send } from './rpc/send.ts'
 import { sendTempo, tryTempo } from './tempo/node.ts'
@@ -337,8 +338,14 @@ async function seenAnywhere(
     const seen = shown.flatMap(({ receipt, head }) =>
       receipt === undefined || receipt === 'unread' || receipt.blockNumber > head.number ? [] : [{ receipt, head }],
     )
-    return seen[0] ?? (shown.some(({ receipt }) => receipt === undefined) ? undefined : 'unread')
+    return mostShown(seen) ?? (shown.some(({ receipt }) => receipt === undefined) ? undefined : 'unread')
   })
+}
+
+/** The receipt that most of the nodes show, so that one node's invented receipt does not hide it. */
+function mostShown(seen: readonly SeenReceipt[]): SeenReceipt | undefined {
+  const counts = seen.map(({ receipt }) => seen.filter((other) => isSameReceipt(other.receipt, receipt)).length)
+  return seen[counts.indexOf(Math.max(...counts))]
 }
 
 async function lookUp(rpc: Rpc & NodeRpc, wanted: readonly Hex[]): Promise<LookUp> {

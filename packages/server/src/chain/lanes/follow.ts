@@ -156,10 +156,12 @@ async function advanceByOthers(
   transaction: LaneTransactionRow,
   hashes: readonly Hex[],
 ): Promise<boolean> {
-  const seen = (await parts.chain.findReceipts(hashes)).find((found) => found !== undefined)
-  if (seen === undefined) return false
-  const { unconfirmed } = await advanceAll(parts, [{ transaction, receipt: seen.receipt }], seen.head.number)
-  return unconfirmed.size === 0
+  for (const seen of await parts.chain.findReceipts(hashes)) {
+    if (seen === undefined) continue
+    const { unconfirmed } = await advanceAll(parts, [{ transaction, receipt: seen.receipt }], seen.head.number)
+    if (unconfirmed.size === 0) return true
+  }
+  return false
 }
 
 /** Handles a reorganized block: calls the handler in the database transaction that schedules the same bytes for sending. */

@@ -172,6 +172,19 @@ test('a payment that the nodes dropped is sent again, although one shows a recei
   expect(await paid(stage, payment)).toBe(1n)
 })
 
+test.each(['0x1', '0xffffff'])(
+  'a payment that is in a block ends although the first node shows it in block %s',
+  async (blockNumber) => {
+    const clock = aStillClock()
+    const stage = await aStage(clock)
+    showReceipts(blockNumber)
+    const payment = await planPayment(stage)
+    await look(stage, clock)
+    expect(await paid(stage, payment)).toBe(1n)
+    expect(await effectsOf(database.db, payment.id)).toEqual(['sent', 'mined', 'final'])
+  },
+)
+
 test('payments whose receipts a node does not have yet are compared with the quorum together', async () => {
   const stage = await aStage(aStillClock(), 1, { rpcUrls: [liar.url] })
   const payments = [await planPayment(stage), await planPayment(stage), await planPayment(stage)]

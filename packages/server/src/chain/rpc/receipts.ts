@@ -100,11 +100,11 @@ function compare(receipt: Receipt, own: Receipt | undefined, block: unknown): Vo
     block.transactions.some((hash) => lower(hash) === receipt.transactionHash.toLowerCase())
   if (!isIncluded) return 'no'
   if (own === undefined) return undefined
-  return isSame(own, receipt) ? 'yes' : 'no'
+  return isSameReceipt(own, receipt) ? 'yes' : 'no'
 }
 
 /** Whether all receipt fields that features use are alike. A receipt can have thousands of logs, so it compares one by one. */
-function isSame(left: Receipt, right: Receipt): boolean {
+export function isSameReceipt(left: Receipt, right: Receipt): boolean {
   return (
     left === right ||
     (left.blockNumber === right.blockNumber &&
