@@ -61,9 +61,7 @@ test('no Idempotency-Key locks what a text of the service locks: PostgreSQL’s 
     return isFree()
   })
   const together = await ctx.db.tx(async (tx) => {
-    await claimTogether(tx, [
-      { ctx: { ...ctx, tenant }, key: { ...requested, isSecret: false, storedAs: () => neverStored() } },
-    ])
+    await claimTogether(tx, [{ ctx: { ...ctx, tenant }, key: { ...requested, storedAs: () => neverStored() } }])
     return isFree()
   })
   expect([alone, together]).toEqual([{ is: true }, { is: true }])
