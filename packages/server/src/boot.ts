@@ -70,6 +70,7 @@ export async function bootServer(config: Config, options: BootOptions = {}): Pro
 }
 
 type Built = Awaited<ReturnType<typeof createModules>>
+type LivingModules = Built & { readonly life: { readonly isStopping: boolean } }
 
 function startWork(built: Built, { depositPollMsMax }: BootOptions): () => Promise<void> {
   const { deps } = built
@@ -100,16 +101,41 @@ interface Listening {
 async function startHttp(
   config: Config,
   options: BootOptions,
-  built: Built & { readonly life: { readonly isStopping: boolean } },
+  built: LivingModules,
   stops: (() => Promise<void>)[],
 ): Promise<Listening> {
   const { deps } = built
   const metrics = metricsPage(deps, () => showQueues(deps))
   showPool(deps, config.databaseConnectionsMax)
   showSettler(deps)
-  const common = {
+  const common = commonOptions(config, built)
+  const serve = async (server: HttpServer, port: number): Promise<number> => {
+    const listening = await server.listen(port, config.host)
+    servers.push(server)
+    return listening.port
+  }
+  const servers: HttpServer[] = []
+  const closeAll = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => closeWithin(server, deps.log)))
+  }
+  const api = config.role === 'work' ? undefined : await openApi(config, built, stops)
+  stops.push(closeAll)
+  const pages = options.metricsOnMainPort === true ? [metrics] : []
+  const port =
+    api === undefined
+      ? 0
+      : await serve(createHttpServer({ ...common, ...api, pages: [...api.pages, ...pages] }), config.port)
+  if (options.metricsOnMainPort === true || config.metricsPort === undefined) return { port, metricsPort: undefined }
+  const own = { ...common, operations: [], pages: [healthPage, metrics] }
+  const metricsPort = await serve(createHttpServer(own), config.metricsPort)
+  return { port, metricsPort }
+}
+
+/** The options of both servers. */
+function commonOptions(config: Config, { deps, findKey }: Built) {
+  return {
     deps,
-    authenticate: createAuthenticate(built.findKey, config.environments),
+    authenticate: createAuthenticate(findKey, config.environments),
     keyLimit: config.keyLimit,
     addressLimit: config.addressLimit,
     organisationLimit: config.organisationLimit,
@@ -117,42 +143,22 @@ async function startHttp(
     accessLog: config.accessLog === true ? deps.log : undefined,
     limits: serverLimits(config),
   }
-  const serve = async (server: HttpServer, port: number): Promise<number> => {
-    const listening = await server.listen(port, config.host)
-    servers.push(server)
-    return listening.port
-  }
-  let port = 0
-  const servers: HttpServer[] = []
-  const closeAll = async (): Promise<void> => {
-    await Promise.all(servers.map((server) => closeWithin(server, deps.log)))
-  }
-  if (config.role !== 'work') {
-    const signIn = await startSignIn(config, built, stops)
-    const keySet = keySetPages(deps.baseUrl, deps.serviceSeal)
-    const pages = [
-      ...publicPages(deps, operations, makeOpenApi, () => built.life.isStopping),
-      ...keySet,
-      ...built.pages,
-      ...signIn.pages,
-      ...dashboardPages(),
-    ]
-    const all = options.metricsOnMainPort === true ? [...pages, metrics] : pages
-    const requestLog = startRequestLog(deps)
-    stops.push(() => requestLog.stop(), closeAll)
-    const own = {
-      ...common,
-      operations: built.operations,
-      pages: all,
-      people: signIn.people,
-      onResponse: requestLog.record,
-    }
-    port = await serve(createHttpServer(own), config.port)
-  } else stops.push(closeAll)
-  if (options.metricsOnMainPort === true || config.metricsPort === undefined) return { port, metricsPort: undefined }
-  const own = { ...common, operations: [], pages: [healthPage, metrics] }
-  const metricsPort = await serve(createHttpServer(own), config.metricsPort)
-  return { port, metricsPort }
+}
+
+/** The operations and pages of the API, with the sign-in and the request log. */
+async function openApi(config: Config, built: LivingModules, stops: (() => Promise<void>)[]) {
+  const { deps } = built
+  const signIn = await startSignIn(config, built, stops)
+  const requestLog = startRequestLog(deps)
+  stops.push(() => requestLog.stop())
+  const pages = [
+    ...publicPages(deps, operations, makeOpenApi, () => built.life.isStopping),
+    ...keySetPages(deps.baseUrl, deps.serviceSeal),
+    ...built.pages,
+    ...signIn.pages,
+    ...dashboardPages(),
+  ]
+  return { operations: built.operations, pages, people: signIn.people, onResponse: requestLog.record }
 }
 
 async function startSignIn(config: Config, built: Built, stops: (() => Promise<void>)[]): Promise<SignIn> {

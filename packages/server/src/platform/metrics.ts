@@ -1,15 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-export interface Metrics {
+export interface Metrics extends RequestMetrics, WorkMetrics {
   readonly registry: Registry
-  readonly requests: Counter<'operation' | 'status'>
-  readonly requestSeconds: Histogram<'operation'>
-  /** Requests that were refused before an operation ran, by the code of their problem. */
-  readonly refusals: Counter<'code'>
-  readonly tasks: Counter<'task' | 'outcome'>
-  /** How payments ended: `settled`, `settlement_failed` or `voided`. */
-  readonly payments: Counter<'network' | 'outcome'>
-  readonly settleSeconds: Histogram<'network'>
   readonly counter: (name: string, help: string, labelNames?: readonly string[]) => Counter
   /** `collect` sets the values each time that Prometheus reads them. The first call for a name counts. */
   readonly gauge: (
@@ -20,6 +12,20 @@ export interface Metrics {
   ) => Gauge
 }
 
+interface RequestMetrics {
+  readonly requests: Counter<'operation' | 'status'>
+  readonly requestSeconds: Histogram<'operation'>
+  /** Requests that were refused before an operation ran, by the code of their problem. */
+  readonly refusals: Counter<'code'>
+}
+
+interface WorkMetrics {
+  readonly tasks: Counter<'task' | 'outcome'>
+  /** How payments ended: `settled`, `settlement_failed` or `voided`. */
+  readonly payments: Counter<'network' | 'outcome'>
+  readonly settleSeconds: Histogram<'network'>
+}
+
 /** Prometheus metrics of one process, in a registry of their own so that tests can start several servers. */
 export function createMetrics(): Metrics {
   const registry = new Registry()
@@ -27,6 +33,26 @@ export function createMetrics(): Metrics {
   const registers = [registry]
   return {
     registry,
+    ...requestMetrics(registers),
+    ...workMetrics(registers),
+    counter: (name, help, labelNames = []) => {
+      const known = registry.getSingleMetric(name)
+      return known instanceof Counter ? known : new Counter({ name, help, labelNames: [...labelNames], registers })
+    },
+    gauge: (name, help, labelNames = [], collect = () => undefined) => {
+      const known = registry.getSingleMetric(name)
+      if (known instanceof Gauge) return known
+      const gauge: Gauge = new Gauge({
+        ...{ name, help, labelNames: [...labelNames], registers },
+        collect: () => collect(gauge),
+      })
+      return gauge
+    },
+  }
+}
+
+function requestMetrics(registers: Registry[]): RequestMetrics {
+  return {
     requests: new Counter({
       name: 'purser_requests_total',
       help: 'Answered requests.',
@@ -46,6 +72,11 @@ export function createMetrics(): Metrics {
       labelNames: ['code'],
       registers,
     }),
+  }
+}
+
+function workMetrics(registers: Registry[]): WorkMetrics {
+  return {
     tasks: new Counter({
       name: 'purser_tasks_total',
       help: 'Runs of recurring tasks.',
@@ -65,18 +96,5 @@ export function createMetrics(): Metrics {
       buckets: [0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 900],
       registers,
     }),
-    counter: (name, help, labelNames = []) => {
-      const known = registry.getSingleMetric(name)
-      return known instanceof Counter ? known : new Counter({ name, help, labelNames: [...labelNames], registers })
-    },
-    gauge: (name, help, labelNames = [], collect = () => undefined) => {
-      const known = registry.getSingleMetric(name)
-      if (known instanceof Gauge) return known
-      const gauge: Gauge = new Gauge({
-        ...{ name, help, labelNames: [...labelNames], registers },
-        collect: () => collect(gauge),
-      })
-      return gauge
-    },
   }
 }

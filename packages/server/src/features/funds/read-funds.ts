@@ -28,6 +28,7 @@ const sharedMax = 100
 /** How long a tenant is read apart after more reservations of it were under way, and most such tenants; above it they are forgotten until their next read. */
 const apartMs = 60_000
 const apartMax = 10_000
+const batchLimits = { itemsMax: 128, batchesMax: 1 }
 
 /**
  * Creates the reader of one process. Concurrent callers share one read, which begins after all of them called, so that statements and node
@@ -46,18 +47,14 @@ export function createReadFunds(deps: Deps): ReadFunds {
 
 /** All assets of one call are of one tenant. */
 function createReaders(deps: Deps, network: Network): Reader {
-  // By the database's clock.
-  const readApartUntil = new Map<string, number>()
+  const apart = createApart()
   const ownReader = () =>
-    batchByTenant<readonly WalletAsset[], BatchedRead>(
-      { itemsMax: 128, batchesMax: 1 },
-      async (_db, _tenant, batches) => {
-        const found = await readFound(deps, network, batches.flat())
-        findMany(batches, found)
-        const read = await readTogether(deps, network, batches.flat(), found)
-        return batches.map(() => read)
-      },
-    )
+    batchByTenant<readonly WalletAsset[], BatchedRead>(batchLimits, async (_db, _tenant, batches) => {
+      const found = await readFound(deps, network, batches.flat())
+      apart.update(batches, found)
+      const read = await readTogether(deps, network, batches.flat(), found)
+      return batches.map(() => read)
+    })
   const [readLarge, readSmall] = [ownReader(), ownReader()]
   const readAlone: Reader = (assets) => {
     const [first] = assets
@@ -65,33 +62,39 @@ function createReaders(deps: Deps, network: Network): Reader {
     const read = assets.length > sharedMax ? readLarge : readSmall
     return read({ db: deps.db, tenant: first.tenant }, assets)
   }
-  /** Returns the tenants with many reservations under way, and keeps until when they are read apart. */
-  const findMany = (batches: readonly (readonly WalletAsset[])[], { underWay }: Rows): ReadonlySet<string> => {
-    const many = tenantsOfMany(batches, underWay)
-    const nowMs = underWay.readAt.getTime()
-    for (const tenant of new Set(batches.map(tenantOf)))
-      if (many.has(tenant)) {
-        if (readApartUntil.size >= apartMax) readApartUntil.clear()
-        readApartUntil.set(tenant, nowMs + apartMs)
-      } else if ((readApartUntil.get(tenant) ?? nowMs) < nowMs) readApartUntil.delete(tenant)
-    return many
-  }
-  const shared = batch<readonly WalletAsset[], Promise<BatchedRead>>(
-    { itemsMax: 128, batchesMax: 1 },
-    async (batches) => {
-      const found = await readFound(deps, network, batches.flat())
-      const many = findMany(batches, found)
-      const small = batches.filter((assets) => !many.has(tenantOf(assets)))
-      const reads = batches.map((assets) => (many.has(tenantOf(assets)) ? readAlone(assets) : undefined))
-      const together = small.length === 0 ? undefined : readTogether(deps, network, small.flat(), found)
-      // The callers handle the failures, of which each gets its own.
-      for (const read of reads) read?.catch(() => undefined)
-      await together?.catch(() => undefined)
-      return reads.map((read) => read ?? (together as Promise<BatchedRead>))
-    },
-  )
+  const shared = batch<readonly WalletAsset[], Promise<BatchedRead>>(batchLimits, async (batches) => {
+    const found = await readFound(deps, network, batches.flat())
+    const many = apart.update(batches, found)
+    const small = batches.filter((assets) => !many.has(tenantOf(assets)))
+    const reads = batches.map((assets) => (many.has(tenantOf(assets)) ? readAlone(assets) : undefined))
+    const together = small.length === 0 ? undefined : readTogether(deps, network, small.flat(), found)
+    // The callers handle the failures, of which each gets its own.
+    for (const read of reads) read?.catch(() => undefined)
+    await together?.catch(() => undefined)
+    return reads.map((read) => read ?? (together as Promise<BatchedRead>))
+  })
   return async (assets) =>
-    assets.length > sharedMax || readApartUntil.has(tenantOf(assets)) ? readAlone(assets) : await shared(assets)
+    assets.length > sharedMax || apart.has(tenantOf(assets)) ? readAlone(assets) : await shared(assets)
+}
+
+/** The tenants that are read apart. */
+function createApart() {
+  // By the database's clock.
+  const untilMs = new Map<string, number>()
+  return {
+    has: (tenant: string): boolean => untilMs.has(tenant),
+    /** Returns the tenants with many reservations under way, and keeps until when they are read apart. */
+    update(batches: readonly (readonly WalletAsset[])[], { underWay }: Rows): ReadonlySet<string> {
+      const many = tenantsOfMany(batches, underWay)
+      const nowMs = underWay.readAt.getTime()
+      for (const tenant of new Set(batches.map(tenantOf)))
+        if (many.has(tenant)) {
+          if (untilMs.size >= apartMax) untilMs.clear()
+          untilMs.set(tenant, nowMs + apartMs)
+        } else if ((untilMs.get(tenant) ?? nowMs) < nowMs) untilMs.delete(tenant)
+      return many
+    },
+  }
 }
 
 /** The tenants of which more reservations are under way than are read with those of others. */
@@ -178,11 +181,28 @@ async function readStates(
   assets: readonly WalletAsset[],
   { underWay, bookedTo }: Rows,
 ): Promise<Omit<Snapshot, 'network' | 'fees'>> {
-  const { readAt, senders, authorizations, allowances } = underWay
+  const questions = questionsOf(network, assets, underWay)
+  const asOf = { atMost: bookedTo }
+  const { block, newest, values } = await chains.on(network).stateAt(
+    questions.map(({ state }) => state),
+    asOf,
+  )
+  const responses = questions.map((question, index) => ({ ...question, value: values[index] }))
+  const byOwner = Map.groupBy(responses, ({ owner }) => owner)
+  const states = new Map([...byOwner].map(([owner, own]) => [owner, stateOf(own)]))
+  return { block: block.number, blockHash: block.hash, newest, readAt: underWay.readAt, owners: states }
+}
+
+/** The nonces and balances of the owners, and the state of what their reservations under way may have used. */
+function questionsOf(
+  network: Network,
+  assets: readonly WalletAsset[],
+  { senders, authorizations, allowances }: UnderWay,
+): readonly Reading[] {
   const owners = new Map<string, Address>(assets.map(({ owner }) => [owner, owner]))
   const coins = new Map(assets.map(({ owner, coin }) => [`${owner} ${coin.symbol}`, { owner, coin }]))
   const tokens = new Map(network.tokens.map(({ symbol, address }) => [symbol, address]))
-  const questions: Reading[] = [
+  return [
     ...[...owners.values()].flatMap((owner): Reading[] =>
       senders.has(owner) ? [{ owner, state: { account: owner, count: 'transactions' } }] : [],
     ),
@@ -200,15 +220,6 @@ async function readStates(
       return [{ owner, seq, state: { account: token, call: encodeAllowance({ owner, spender }) } }]
     }),
   ]
-  const asOf = { atMost: bookedTo }
-  const { block, newest, values } = await chains.on(network).stateAt(
-    questions.map(({ state }) => state),
-    asOf,
-  )
-  const responses = questions.map((question, index) => ({ ...question, value: values[index] }))
-  const byOwner = Map.groupBy(responses, ({ owner }) => owner)
-  const states = new Map([...byOwner].map(([owner, own]) => [owner, stateOf(own)]))
-  return { block: block.number, blockHash: block.hash, newest, readAt, owners: states }
 }
 
 interface Reading {

@@ -20,18 +20,15 @@ const sessionSeconds = 7 * 86_400
  * verified, and a session only for a user whose account stands.
  */
 export function createAuth(deps: SignInDeps, options: SignInOptions) {
-  const { baseUrl, log } = deps
-  const { dashboardUrl, sendMail } = options
-  const dashboard = new URL(dashboardUrl)
-  const cookieAttributes = cookieAttributesOf(baseUrl)
+  const dashboard = new URL(options.dashboardUrl)
   return betterAuth({
     appName: 'Purser',
-    baseURL: `${baseUrl}/auth`,
+    baseURL: `${deps.baseUrl}/auth`,
     basePath: '/auth',
     secret: options.secret,
     telemetry: { enabled: false },
     logger: {
-      log: (level, message, ...details) => log[level]({ details: details.map(String) }, `sign-in: ${message}`),
+      log: (level, message, ...details) => deps.log[level]({ details: details.map(String) }, `sign-in: ${message}`),
     },
     database: {
       db: new Kysely<unknown>({ dialect: new PostgresDialect({ pool: options.pool }) }).withSchema('auth'),
@@ -46,44 +43,56 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
     // Otherwise anybody who can read the database or a copy of it could set the password of a person who requested a link.
     verification: { storeIdentifier: 'hashed' },
     account: { encryptOAuthTokens: true, accountLinking: { enabled: true, trustedProviders: [] } },
-    emailAndPassword: {
-      enabled: true,
-      disableSignUp: true,
-      minPasswordLength: 12,
-      maxPasswordLength: 128,
-      revokeSessionsOnPasswordReset: true,
-      ...(sendMail !== undefined && {
-        // Not awaited: the duration of the response must not reveal whether the address has an account.
-        sendResetPassword: async ({ user: { email }, url, token }, request) => {
-          const cookies = request?.headers.get('cookie') ?? undefined
-          void sendResetMail(deps, options, { email, url, token, cookies })
-        },
-      }),
-    },
+    emailAndPassword: passwordsOf(deps, options),
     plugins: [
-      passkey({
-        rpID: dashboard.hostname,
-        rpName: 'Purser',
-        origin: dashboard.origin,
-        authenticatorSelection: { userVerification: 'required' },
-        registration: { afterVerification: ({ verification }) => requireVerified(verification.registrationInfo) },
-        authentication: { afterVerification: ({ verification }) => requireVerified(verification.authenticationInfo) },
-      }),
+      passkeysOf(dashboard),
       linkSignIn(deps, options),
       genericOAuth({ config: options.issuers.map(providerOf) }),
     ],
-    advanced: {
-      cookiePrefix: cookiePrefixOf(baseUrl),
-      // By default both checks depend on NODE_ENV, and a reset could lead its token elsewhere.
-      disableOriginCheck: false,
-      disableCSRFCheck: false,
-      useSecureCookies: false,
-      defaultCookieAttributes: cookieAttributes,
-      ipAddress: { ipAddressHeaders: [addressHeader] },
-      database: { validateSchema: false, generateId: ({ model }) => newId(model === 'session' ? 'ssn' : 'usr', deps) },
-    },
+    advanced: advancedOf(deps),
     hooks: { after: createAuthMiddleware(afterSignIn(deps, options.secret)) },
     databaseHooks: databaseHooksOf(deps, options),
+  })
+}
+
+function passwordsOf(deps: SignInDeps, options: SignInOptions) {
+  return {
+    enabled: true,
+    disableSignUp: true,
+    minPasswordLength: 12,
+    maxPasswordLength: 128,
+    revokeSessionsOnPasswordReset: true,
+    ...(options.sendMail !== undefined && {
+      // Not awaited: the duration of the response must not reveal whether the address has an account.
+      sendResetPassword: async ({ user: { email }, url, token }, request) => {
+        const cookies = request?.headers.get('cookie') ?? undefined
+        void sendResetMail(deps, options, { email, url, token, cookies })
+      },
+    }),
+  } satisfies Parameters<typeof betterAuth>[0]['emailAndPassword']
+}
+
+function advancedOf(deps: SignInDeps) {
+  return {
+    cookiePrefix: cookiePrefixOf(deps.baseUrl),
+    // By default both checks depend on NODE_ENV, and a reset could lead its token elsewhere.
+    disableOriginCheck: false,
+    disableCSRFCheck: false,
+    useSecureCookies: false,
+    defaultCookieAttributes: cookieAttributesOf(deps.baseUrl),
+    ipAddress: { ipAddressHeaders: [addressHeader] },
+    database: { validateSchema: false, generateId: ({ model }) => newId(model === 'session' ? 'ssn' : 'usr', deps) },
+  } satisfies Parameters<typeof betterAuth>[0]['advanced']
+}
+
+function passkeysOf({ hostname, origin }: URL) {
+  return passkey({
+    rpID: hostname,
+    rpName: 'Purser',
+    origin,
+    authenticatorSelection: { userVerification: 'required' },
+    registration: { afterVerification: ({ verification }) => requireVerified(verification.registrationInfo) },
+    authentication: { afterVerification: ({ verification }) => requireVerified(verification.authenticationInfo) },
   })
 }
 

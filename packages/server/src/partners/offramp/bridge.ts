@@ -68,32 +68,41 @@ export function createBridge(
       if (response.ok || response.declined.status === 404) return
       throw failed(`bridge did not delete an account: ${response.declined.status}`)
     },
-    async createPayout(request) {
-      const refusal = refusalBeforeRequest(request)
-      if (refusal !== undefined) return { ok: false, refusal }
-      const body = transferBody(request)
-      const response = await post(api, { path: '/transfers', key: request.key, body }, Transfer)
-      if (!response.ok) return response
-      if (isOfAnother(response.value, request) || isFromAnother(response.value, request))
-        throw failed('bridge answered with the transfer of another request')
-      const payout = payoutOf(log, response.value, request)
-      if (payout.awaitsDeposit && payout.deposit === undefined)
-        throw failed('bridge requests a different deposit than agreed')
-      return { ok: true, value: payout }
-    },
-    async readPayout(payoutId, requested) {
-      const request: PartnerRequest = { method: 'GET', path: `/transfers/${encodeURIComponent(payoutId)}` }
-      const response = await requestPartner(api, request, Transfer)
-      if (response.ok && response.value.id !== payoutId) throw failed('bridge answered with another transfer')
-      if (response.ok && isOfAnother(response.value, requested)) {
-        log.error({ partner: name, payoutId }, 'the partner shows a payout to somebody else than was requested')
-        throw failed('bridge shows a transfer to somebody else than was requested')
-      }
-      if (response.ok) return payoutOf(log, response.value, requested)
-      if (response.declined.status === 404) return undefined
-      throw failed(`bridge refused to read a transfer: ${response.declined.status}`)
-    },
+    createPayout: (request) => createPayout(api, log, request),
+    readPayout: (payoutId, requested) => readPayout(api, log, payoutId, requested),
   }
+}
+
+async function createPayout(api: PartnerApi, log: Log, request: NewPayout): Promise<Agreed<Payout>> {
+  const refusal = refusalBeforeRequest(request)
+  if (refusal !== undefined) return { ok: false, refusal }
+  const body = transferBody(request)
+  const response = await post(api, { path: '/transfers', key: request.key, body }, Transfer)
+  if (!response.ok) return response
+  if (isOfAnother(response.value, request) || isFromAnother(response.value, request))
+    throw failed('bridge answered with the transfer of another request')
+  const payout = payoutOf(log, response.value, request)
+  if (payout.awaitsDeposit && payout.deposit === undefined)
+    throw failed('bridge requests a different deposit than agreed')
+  return { ok: true, value: payout }
+}
+
+async function readPayout(
+  api: PartnerApi,
+  log: Log,
+  payoutId: string,
+  requested: RequestedPayout,
+): Promise<Payout | undefined> {
+  const path = `/transfers/${encodeURIComponent(payoutId)}`
+  const response = await requestPartner(api, { method: 'GET', path }, Transfer)
+  if (response.ok && response.value.id !== payoutId) throw failed('bridge answered with another transfer')
+  if (response.ok && isOfAnother(response.value, requested)) {
+    log.error({ partner: name, payoutId }, 'the partner shows a payout to somebody else than was requested')
+    throw failed('bridge shows a transfer to somebody else than was requested')
+  }
+  if (response.ok) return payoutOf(log, response.value, requested)
+  if (response.declined.status === 404) return undefined
+  throw failed(`bridge refused to read a transfer: ${response.declined.status}`)
 }
 
 /** The account at Bridge, and the key that verifies its messages. */

@@ -2,7 +2,7 @@ import type { Address, Network } from '@purser/protocol'
 import type { Chains } from '../../chain/port.ts'
 import type { Deps, Environment } from '../../platform/ctx.ts'
 import type { Outbound } from '../../platform/outbound.ts'
-import { startLoop } from '../../platform/work/loop.ts'
+import { type RunningLoop, startLoop } from '../../platform/work/loop.ts'
 import { isStale } from './dating.ts'
 import { findCurrentList, type ListRow } from './list-store.ts'
 import { createListReader, ensureBundledList, type LoadedList, readAddresses } from './lists.ts'
@@ -29,24 +29,14 @@ export async function openScreening(deps: ScreeningDeps, options: ScreeningOptio
   await ensureBundledList(deps)
   const lists = createListReader(deps.db)
   await lists.read()
-  const oracle = createOracleMemory(
-    createOracle({ ...deps, chains: options.chains }),
-    () => deps.clock.now(),
-    addressesPerRequest,
-  )
+  const query = createOracle({ ...deps, chains: options.chains })
+  const oracle = createOracleMemory(query, () => deps.clock.now(), addressesPerRequest)
   const list = async (): Promise<ListState> => shown((await lists.read()).row, deps.clock.now())
   const judge = judgeFor(deps, options)
   const isOracleConfigured = oraclesOf(options.chains).length > 0
-  const following = startLoop({
-    name: 'screening.follow-list',
-    everyMs: followMs,
-    log: deps.log,
-    isTraced: false,
-    async run() {
-      await lists.read()
-      await oracle.refresh()
-      return undefined
-    },
+  const following = startFollowing(deps.log, async () => {
+    await lists.read()
+    await oracle.refresh()
   })
   return {
     addressesMax: addressesPerRequest,
@@ -60,19 +50,35 @@ export async function openScreening(deps: ScreeningDeps, options: ScreeningOptio
       const current = await lists.read()
       return batchOf({ list: current, oracleBatch: await oracle.query(addresses), judge }, addresses)
     },
-    async isCurrentList(tx, version) {
-      return (await findCurrentList(tx))?.version === version
-    },
-    async difference(from, to) {
-      const [before, after] = await Promise.all([readAddresses(deps.db, from), readAddresses(deps.db, to)])
-      return [...[...before].filter((one) => !after.has(one)), ...[...after].filter((one) => !before.has(one))]
-    },
+    isCurrentList: async (tx, version) => (await findCurrentList(tx))?.version === version,
+    difference: differenceIn(deps.db),
     async refreshIfDue() {
       if (options.listUrl !== undefined) await refreshWhenDue({ ...deps, ...options }, options.listUrl)
       const isUsed = options.isSandbox !== true || isOracleConfigured
       reportListAge(deps, await list(), { hasUrl: options.listUrl !== undefined, isUsed })
     },
   }
+}
+
+/** Creates the function that returns the addresses which only one of two versions of the list has. */
+function differenceIn(db: ScreeningDeps['db']): Screening['difference'] {
+  return async (from, to) => {
+    const [before, after] = await Promise.all([readAddresses(db, from), readAddresses(db, to)])
+    return [...[...before].filter((one) => !after.has(one)), ...[...after].filter((one) => !before.has(one))]
+  }
+}
+
+function startFollowing(log: ScreeningDeps['log'], read: () => Promise<void>): RunningLoop {
+  return startLoop({
+    name: 'screening.follow-list',
+    everyMs: followMs,
+    log,
+    isTraced: false,
+    async run() {
+      await read()
+      return undefined
+    },
+  })
 }
 
 interface Evidence {

@@ -1,5 +1,5 @@
 import { instantOf } from '../../../platform/clock.ts'
-import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
+import type { Deps as PlatformDeps, Tenant } from '../../../platform/ctx.ts'
 import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import type { AttemptCounts, Deps } from '../ports.ts'
 import { addAttempts, type CountedAttempts, deleteOldAttempts } from './attempt-store.ts'
@@ -23,12 +23,10 @@ export function createAttemptCounts({ db, clock, log }: Pick<PlatformDeps, 'db' 
     timer = undefined
     const counted = [...waiting.values()]
     waiting = new Map()
-    if (counted.length === 0) return
-    try {
-      await addAttempts(db, counted)
-    } catch (err) {
-      log.warn({ err }, 'challenges and refused credentials were left out of the statistics')
-    }
+    if (counted.length > 0)
+      await addAttempts(db, counted).catch((err: unknown) =>
+        log.warn({ err }, 'challenges and refused credentials were left out of the statistics'),
+      )
   }
   // One write at a time: while the database does not respond, what is counted waits within `waitingMax`.
   const writeNext = (): void => {
@@ -42,18 +40,7 @@ export function createAttemptCounts({ db, clock, log }: Pick<PlatformDeps, 'db' 
   }
   return {
     add(tenant, added) {
-      const at = Math.floor(clock.now().getTime() / minuteMs) * minuteMs
-      const key = `${tenant.organisationId} ${tenant.environment} ${at}`
-      const before = waiting.get(key)
-      if (before === undefined && waiting.size >= waitingMax) return
-      const { challenges = 0, refused = 0 } = before ?? {}
-      waiting.set(key, {
-        organisationId: tenant.organisationId,
-        environment: tenant.environment,
-        at: instantOf(at),
-        challenges: challenges + ('challenges' in added ? added.challenges : 0),
-        refused: refused + ('refused' in added ? added.refused : 0),
-      })
+      addTo(waiting, tenant, clock.now(), added)
       startTimer()
     },
     async stop() {
@@ -61,6 +48,26 @@ export function createAttemptCounts({ db, clock, log }: Pick<PlatformDeps, 'db' 
       await write()
     },
   }
+}
+
+/** Adds to the tenant's counter of the minute. A further counter than `waitingMax` is dropped. */
+function addTo(
+  counters: Map<string, CountedAttempts>,
+  { organisationId, environment }: Tenant,
+  now: Date,
+  added: { readonly challenges?: number; readonly refused?: number },
+): void {
+  const at = Math.floor(now.getTime() / minuteMs) * minuteMs
+  const key = `${organisationId} ${environment} ${at}`
+  const before = counters.get(key)
+  if (before === undefined && counters.size >= waitingMax) return
+  counters.set(key, {
+    organisationId,
+    environment,
+    at: instantOf(at),
+    challenges: (before?.challenges ?? 0) + (added.challenges ?? 0),
+    refused: (before?.refused ?? 0) + (added.refused ?? 0),
+  })
 }
 
 /** How far back the counts reach. */

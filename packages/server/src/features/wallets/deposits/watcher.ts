@@ -1,7 +1,7 @@
 import type { Network } from '@purser/protocol'
 import type { Environment } from '../../../platform/ctx.ts'
 import { newId } from '../../../platform/ids.ts'
-import { startLoop } from '../../../platform/work/loop.ts'
+import { type RunningLoop, startLoop } from '../../../platform/work/loop.ts'
 import type { Deps } from '../ports.ts'
 import { releaseLease, renewLease, takeLease, type WatcherLease } from './cursor-store.ts'
 import { createFollower } from './follow.ts'
@@ -73,11 +73,7 @@ function watchNetwork(watcher: Watcher, network: Network, watched: Watched): Dep
   const release = async (): Promise<void> => {
     const ended = leading
     leading = undefined
-    if (ended === undefined) return
-    showFailures(deps, network, undefined)
-    await releaseLease(deps.db, ended.lease).catch((error: unknown) =>
-      deps.log.warn({ err: error, network: network.name }, 'a lease was not released; it ends by itself'),
-    )
+    if (ended !== undefined) await endFollowing(deps, network, ended)
   }
   const following = startLoop({
     name: 'deposits.follow',
@@ -93,20 +89,11 @@ function watchNetwork(watcher: Watcher, network: Network, watched: Watched): Dep
       return undefined
     },
   })
-  const renewing = startLoop({
-    name: 'deposits.renew-lease',
-    everyMs: leaseMs / 3,
-    log: deps.log,
-    isTraced: false,
-    async run() {
-      const renewed = leading
-      if (renewed === undefined || (await renewLease(deps.db, renewed.lease, leaseMs).catch(() => true)))
-        return undefined
-      renewed.lost.abort()
-      following.wake()
-      return undefined
-    },
-  })
+  const renewing = startRenewing(
+    watcher,
+    () => leading,
+    () => following.wake(),
+  )
   return {
     async stop() {
       await following.stop()
@@ -114,6 +101,35 @@ function watchNetwork(watcher: Watcher, network: Network, watched: Watched): Dep
       await release()
     },
   }
+}
+
+async function endFollowing(deps: Deps, network: Network, { lease }: Leading): Promise<void> {
+  showFailures(deps, network, undefined)
+  await releaseLease(deps.db, lease).catch((error: unknown) =>
+    deps.log.warn({ err: error, network: network.name }, 'a lease was not released; it ends by itself'),
+  )
+}
+
+/** Renews the lease of the network while this process has it. Ends the work under a lost lease, and calls `onLost`. */
+function startRenewing(
+  { deps, leaseMs }: Watcher,
+  current: () => Leading | undefined,
+  onLost: () => void,
+): RunningLoop {
+  return startLoop({
+    name: 'deposits.renew-lease',
+    everyMs: leaseMs / 3,
+    log: deps.log,
+    isTraced: false,
+    async run() {
+      const renewed = current()
+      if (renewed === undefined || (await renewLease(deps.db, renewed.lease, leaseMs).catch(() => true)))
+        return undefined
+      renewed.lost.abort()
+      onLost()
+      return undefined
+    },
+  })
 }
 
 async function take(
