@@ -19,6 +19,7 @@ function mortalReads(reads: FollowReads, { before }: Life): FollowReads {
     transferReceipt: (hash) => before(() => reads.transferReceipt(hash)),
     finalBlock: () => before(() => reads.finalBlock()),
     confirmTransfers: (claims) => before(() => reads.confirmTransfers(claims)),
+    areFinal: (blocks) => before(() => reads.areFinal(blocks)),
     areReplaced: (blocks) => before(() => reads.areReplaced(blocks)),
     eachNode: () =>
       reads.eachNode().map((node) => ({

@@ -83,7 +83,7 @@ export interface TransferClaim {
   readonly isOf: (transfer: TokenTransfer) => boolean
 }
 
-type PlacedBlock = Pick<BlockHeader, 'number' | 'hash'> & Partial<Pick<BlockHeader, 'timestampSeconds'>>
+export type PlacedBlock = Pick<BlockHeader, 'number' | 'hash'> & Partial<Pick<BlockHeader, 'timestampSeconds'>>
 
 /** Reads confirmed by a majority of the configured nodes, at the depth at which deposits count. */
 export interface ConfirmedReads {
@@ -94,6 +94,11 @@ export interface ConfirmedReads {
    * one, does not contain the transaction, or contains it without the transfer. Anything else is `undecided`.
    */
   confirmTransfers(claims: readonly TransferClaim[]): Promise<readonly NodeVerdict[]>
+  /**
+   * Whether each block is canonical at the required depth. `no`: the canonical block at that height is another one. `undecided`: it is not as deep, or too
+   * few nodes agree.
+   */
+  areFinal(blocks: readonly PlacedBlock[]): Promise<readonly NodeVerdict[]>
   /** Whether the chain now has another block at each height, at any depth: one with another hash or, where a time is given, another time. */
   areReplaced(blocks: readonly PlacedBlock[]): Promise<readonly NodeVerdict[]>
 }

@@ -1,6 +1,6 @@
 import { type Hex, type Network, topics } from '@purser/protocol'
 import { lower, readBlock, readLogs, readReceipt, readTransfer } from '../blocks/parse.ts'
-import type { ConfirmedReads, TransferClaim, TransferReceipt } from '../blocks/port.ts'
+import type { ConfirmedReads, PlacedBlock, TransferClaim, TransferReceipt } from '../blocks/port.ts'
 import type { Decision, Quorum } from './quorum.ts'
 import { accountTopic, quantity, resultOf } from './read.ts'
 import { verdictOf } from './receipts.ts'
@@ -19,25 +19,41 @@ export function createTransferReads(network: Network, quorum: Quorum): Confirmed
       const ask = (rpc: Rpc) => judge(rpc, decision, claims)
       return (await decision.vote({ count: claims.length, ask })).map(verdictOf)
     },
+    async areFinal(blocks) {
+      const decision = blocks.length === 0 ? undefined : await decide()
+      if (decision === undefined) return blocks.map(() => 'undecided')
+      const final = decision.block.number
+      const ask = async (rpc: Rpc) =>
+        (await areSame(rpc, blocks)).map((isSame, index): Vote | undefined =>
+          isSame === undefined || (blocks[index]?.number ?? 0n) > final ? undefined : isSame ? 'yes' : 'no',
+        )
+      return (await decision.vote({ count: blocks.length, ask })).map(verdictOf)
+    },
     async areReplaced(blocks) {
       if (blocks.length === 0) return []
-      const ask = async (rpc: Rpc): Promise<readonly (Vote | undefined)[]> => {
-        const responses = await rpc.batch(
-          blocks.map(({ number }) => ({ method: 'eth_getBlockByNumber', params: [quantity(number), false] })),
+      const ask = async (rpc: Rpc) =>
+        (await areSame(rpc, blocks)).map((isSame): Vote | undefined =>
+          isSame === undefined ? undefined : isSame ? 'no' : 'yes',
         )
-        return blocks.map(({ number, hash, timestampSeconds }, index) => {
-          const own = readBlock(resultOf(responses[index]), number)
-          if (own === undefined) return undefined
-          const isSame = own.hash === hash && (timestampSeconds ?? own.timestampSeconds) === own.timestampSeconds
-          return isSame ? 'no' : 'yes'
-        })
-      }
       // The newest of the blocks may be the head, where honest nodes differ for a moment.
       const newest = blocks.reduce((most, { number }) => (number > most ? number : most), 0n)
       const isAtHead = (index: number) => (blocks[index]?.number ?? 0n) > newest - BigInt(network.confirmationDepth)
       return (await quorum.vote({ count: blocks.length, ask, isAtHead })).map(verdictOf)
     },
   }
+}
+
+/** Whether a node has these blocks at their heights; undefined where it has none. It is queried once for each height. */
+async function areSame(rpc: Rpc, blocks: readonly PlacedBlock[]): Promise<readonly (boolean | undefined)[]> {
+  const numbers = [...new Set(blocks.map(({ number }) => number))]
+  const responses = await rpc.batch(
+    numbers.map((number) => ({ method: 'eth_getBlockByNumber', params: [quantity(number), false] })),
+  )
+  const known = new Map(numbers.map((number, index) => [number, readBlock(resultOf(responses[index]), number)]))
+  return blocks.map(({ number, hash, timestampSeconds }) => {
+    const own = known.get(number)
+    return own && own.hash === hash && (timestampSeconds ?? own.timestampSeconds) === own.timestampSeconds
+  })
 }
 
 /** One node's vote on each claim. No vote when the block is not deep enough or its transactions are not indexed yet. */

@@ -274,10 +274,11 @@ async function finalizeOn(ctx: Finalizing, network: Network): Promise<void> {
     // Postponed before anything can fail, so that failing ones do not delay others.
     const ids = due.map(({ transferId }) => transferId)
     await postponeFinality(ctx.db, ids, nextFinalityPoll(ctx, network))
-    await decide(ctx, network, due)
+    await concludeFinal(ctx, network, due)
     if (due.length < atOnce) break
   }
-  await decide(ctx, network, await listReplaced(ctx, network, final))
+  const replaced = await listReplaced(ctx, network, final)
+  await conclude(ctx, network, replaced, await confirmBlocks(ctx.chains.on(network), replaced))
 }
 
 /** Transfers that wait for a block above the final one that the chain has replaced. Each call compares the next blocks; the first ones follow the last. */
@@ -297,17 +298,38 @@ async function listReplaced(
   return replaced.length === 0 ? [] : listAwaiting(db, name, replaced, atOnce)
 }
 
-async function decide(ctx: Finalizing, network: Network, due: readonly DueTransfer[]): Promise<void> {
-  if (due.length === 0) return
-  const verdicts = await confirmBlocks(ctx.chains.on(network), due)
+/**
+ * The nodes vote on the blocks, in which the transactions were when they were settled: a receipt that one node invents decides nothing. Where an earlier
+ * version did not store the number of a block, the receipt is read.
+ */
+async function concludeFinal(ctx: Finalizing, network: Network, due: readonly DueTransfer[]): Promise<void> {
+  const chain = ctx.chains.on(network)
+  const placed = due.flatMap((one) => (one.blockNumber === null ? [] : [{ ...one, number: one.blockNumber }]))
+  const others = due.filter(({ blockNumber }) => blockNumber === null)
+  const blocks = placed.map(({ number, blockHash: hash }) => ({ number, hash }))
+  await conclude(ctx, network, placed, await chain.blocks.areFinal(blocks))
+  await conclude(ctx, network, others, await confirmBlocks(chain, others))
+}
+
+/** Ends those with the verdict `yes`, and reopens those with `no`. */
+async function conclude(
+  ctx: Finalizing,
+  network: Network,
+  due: readonly DueTransfer[],
+  verdicts: readonly NodeVerdict[],
+): Promise<void> {
   const of = (wanted: NodeVerdict) => due.filter((_, index) => verdicts[index] === wanted)
   const final = of('yes')
   if (final.length > 0) await ctx.db.tx((tx) => endFinal(ctx, tx, final))
   for (const gone of of('no')) await ctx.db.tx((tx) => reopen(ctx, tx, network, gone))
 }
 
-/** `yes`: its block is final. `no`: the transaction is in no block or in another one, which the lane must evaluate. */
+/**
+ * `yes`: its block is final. `no`: the transaction is in no block or in another one, which the lane must evaluate. A receipt that the nodes deny in the
+ * same block may be one node's invention.
+ */
 async function confirmBlocks(chain: Chain, due: readonly DueTransfer[]): Promise<readonly NodeVerdict[]> {
+  if (due.length === 0) return []
   const { receipts } = await chain.lookUp(due.map(({ hash }) => hash))
   const lookups = due.map((one, index) => ({ one, receipt: receipts[index] }))
   const inBlock = lookups.flatMap(({ one, receipt }) =>
@@ -315,7 +337,9 @@ async function confirmBlocks(chain: Chain, due: readonly DueTransfer[]): Promise
   )
   const receiptsInBlock = inBlock.map(({ receipt }) => receipt)
   const verdicts = await chain.confirmReceipts(receiptsInBlock, chain.network.depositFinality)
-  const found = new Map(inBlock.map(({ one }, index) => [one, verdicts[index] ?? 'undecided']))
+  const found = new Map(
+    inBlock.map(({ one }, index): [DueTransfer, NodeVerdict] => [one, verdicts[index] === 'yes' ? 'yes' : 'undecided']),
+  )
   for (const { one, receipt } of lookups)
     if (!found.has(one)) found.set(one, receipt === 'unread' ? 'undecided' : await isElsewhere(chain, one, receipt))
   return due.map((one) => found.get(one) ?? 'undecided')

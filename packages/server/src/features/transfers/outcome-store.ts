@@ -285,9 +285,11 @@ const DueRow = z.object({
   transferId: id('wtx'),
   transactionId: id('ctx').nullable(),
   hash: z.templateLiteral(['0x', z.string()]),
-  blockHash: z.string(),
+  blockNumber: z.bigint().nullable(),
+  blockHash: z.templateLiteral(['0x', z.string()]),
   fault: z.string().nullable(),
 })
+/** `blockNumber`: null if an earlier version did not store it. */
 export type DueTransfer = z.output<typeof DueRow>
 
 /** A condition: whether any transfer of the networks waits for its block to be final. */
@@ -330,7 +332,7 @@ export function listAwaiting(
 }
 
 const selectDue = sql`
-    select t.id as transfer_id, t.settled_by as transaction_id, h.hash, t.settled_block_hash as block_hash, t.settled_fault as fault
+    select t.id as transfer_id, t.settled_by as transaction_id, h.hash, t.settled_block as block_number, t.settled_block_hash as block_hash, t.settled_fault as fault
     from transfers t left join chain_transactions c on c.id = t.settled_by
       cross join lateral (select case when t.settled_by is null then t.tx_hash else c.mined_hash end as hash) h`
 
