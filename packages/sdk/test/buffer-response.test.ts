@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import express from 'express'
 import { Hono } from 'hono'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { payMiddleware, walletMiddleware } from '../src/middleware/express.ts'
 import { payMiddleware as honoPay } from '../src/middleware/hono.ts'
 import { apiKey, close, type FakePurser, listen, problem, startFakePurser } from './fake-purser.ts'
@@ -27,7 +27,7 @@ async function selling(handler: express.RequestHandler, visit: (url: string) => 
   app.use(
     walletMiddleware({ apiKey, baseUrl: fake.baseUrl, walletId: 'byw_1', registry: false, retry: { delayMsFirst: 1 } }),
   )
-  app.get('/', payMiddleware({ price: '0.01' }), handler)
+  app.all('/', payMiddleware({ price: '0.01' }), handler)
   app.use((error: unknown, _req: unknown, res: express.Response, next: express.NextFunction) => {
     if (res.headersSent) return next(error)
     res.status(500).send('broke')
@@ -143,6 +143,40 @@ test('a caller who disconnects while the handler runs affects nothing else', asy
   })
 })
 
+test.each<[string, express.RequestHandler]>([
+  ['whose stream stops when its client leaves', (_req, res) => void pipeline(endless(), res).catch(() => {})],
+  [
+    'that fails in the middle of its response',
+    (_req, res) => {
+      res.write('half of the goods')
+      throw new Error('broke off')
+    },
+  ],
+])('the payment of an unsafe handler %s is released', async (_, handler) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  await selling(handler, async (url) => {
+    const leaving = request(url, { method: 'POST', headers: credential }).on('error', () => {})
+    const closed = new Promise((resolve) => leaving.once('close', resolve))
+    leaving.end()
+    await vi.waitFor(() => expect(fake.calls('/verify')).toHaveLength(1))
+    leaving.destroy()
+    await closed
+    await vi.waitFor(() => {
+      vi.advanceTimersByTime(600_000)
+      expect(fake.released).toHaveLength(1)
+    })
+    const repeat = await fetch(url, { method: 'POST', headers: credential })
+    expect(await repeat.json()).toMatchObject({ code: 'duplicate-payment' })
+    expect(fake.calls('/settle')).toHaveLength(0)
+  })
+})
+
+/** A stream that never ends by itself. */
+function endless(): Readable {
+  return new Readable({ read() {} })
+}
+
 test('a caller who sends no usable host name reads 400', async () => {
   await selling(
     () => {},
@@ -153,6 +187,24 @@ test('a caller who sends no usable host name reads 400', async () => {
       expect(response.statusCode).toBe(400)
       response.resume()
       expect(fake.seen).toHaveLength(0)
+    },
+  )
+})
+
+test('a long host name of a caller takes no time', async () => {
+  const host = Array.from({ length: 1_500 }, (_, index) => encodeURIComponent(String.fromCodePoint(0x4e00 + index)))
+  const canParse = vi.spyOn(globalThis, 'URL')
+  onTestFinished(() => canParse.mockRestore())
+  await selling(
+    () => {},
+    async (url) => {
+      canParse.mockClear()
+      const asking = request(url, { headers: { host: host.join('') } })
+      asking.end()
+      const [response] = await once(asking, 'response')
+      expect(response.statusCode).toBe(400)
+      expect(canParse.mock.calls.filter(([text]) => String(text).length > 2_048)).toEqual([])
+      response.resume()
     },
   )
 })

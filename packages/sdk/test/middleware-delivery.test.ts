@@ -121,6 +121,16 @@ describe.each(frameworks)('%s', (name, openShop) => {
     expect([lost.status, lost.headers.has('x-leak')]).toEqual([409, false])
   })
 
+  test('the handler does not run again for a request that costs more than was paid', async () => {
+    at.fake.script('/verify', duplicate)
+    at.fake.script('/redeem', granted)
+    const response = await at.buy(offered(), '/paid?price=0.02')
+    expect([response.status, await response.json()]).toEqual([409, expect.objectContaining({ code: 'answer-lost' })])
+    expect(at.shop.runs).toHaveLength(0)
+    await vi.waitFor(() => expect(at.fake.calls('/undelivered')).toHaveLength(1))
+    expect(at.shop.faults).toMatchObject([{ stage: 'delivery', payment: { paymentId: 'pay_01' } }])
+  })
+
   test('a fresh signature of the payer goes with the request to redeem', async () => {
     at.fake.script('/verify', duplicate)
     at.fake.script('/redeem', granted)

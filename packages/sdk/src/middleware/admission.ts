@@ -42,4 +42,9 @@ export interface Paid {
    * a safe method: the payment is not settled. An unsafe handler has done its work and is paid if it succeeds.
    */
   readonly abandon: () => boolean
+  /**
+   * Call when the client disconnected and an unsafe handler has not ended its response in time. The payment is not
+   * settled, and the run counts as abandoned.
+   */
+  readonly unended: () => void
 }

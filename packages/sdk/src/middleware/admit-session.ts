@@ -42,5 +42,6 @@ function admitted({ seller, route }: PaymentContext, session: Session): Admissio
     },
     failed: () => {},
     abandon: () => true,
+    unended: () => {},
   }
 }

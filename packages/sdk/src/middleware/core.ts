@@ -178,6 +178,10 @@ function paid(purchase: Purchase, claim: Claimed): Admission {
     claim.free()
     if (!hasMoved) seller.release({ paymentId: payment.paymentId, settlementToken })
   }
+  const abandoned = () => {
+    seller.abandoned.count(payment.payer)
+    unsold()
+  }
   const faulty = (error: Error) => {
     unsold()
     seller.onFault({ stage: 'handler', error, payment })
@@ -199,10 +203,10 @@ function paid(purchase: Purchase, claim: Claimed): Admission {
     },
     abandon: () => {
       if (hasMoved || (method !== 'GET' && method !== 'HEAD')) return false
-      seller.abandoned.count(payment.payer)
-      unsold()
+      abandoned()
       return true
     },
+    unended: () => (hasMoved ? faulty(new Error('The handler did not end its response.')) : abandoned()),
   }
 }
 
@@ -214,11 +218,15 @@ function bytesOf(data: Uint8Array | string): Uint8Array {
   return typeof data === 'string' ? new TextEncoder().encode(data) : data
 }
 
-/** The longest URL that Purser accepts. A longer one is the caller's fault, not the provider's. */
-const resourceLengthMax = 2_048
+/**
+ * The longest URL that Purser accepts. A longer one is the caller's fault, not the provider's. It is not parsed, because
+ * a long host name takes many milliseconds.
+ */
+export const resourceLengthMax = 2_048
 
 /** The public URL of the paid route, or undefined if the request's address or host name is malformed. */
 function resourceOf(base: string, target: string): string | undefined {
+  if (base.length + target.length > resourceLengthMax) return undefined
   try {
     const { href } = new URL(base + (target.startsWith('/') ? target : pathOf(new URL(target))))
     return href.length <= resourceLengthMax ? href : undefined

@@ -1,5 +1,6 @@
 import { decodeMppJson, discoveryDocument, type PaymentOffer, parseChallenges, type SoldRoute } from '@purser/protocol'
 import { must, mustKnow, mustOptions, type Named } from '../check.ts'
+import { resourceLengthMax } from './core.ts'
 import type { PayOptions } from './options.ts'
 import { challengeFailed, challengeRequestOf } from './request-payment.ts'
 import { type OwnResponse, problemResponse } from './responses.ts'
@@ -103,7 +104,7 @@ export function openDiscovery(config: DiscoveryConfig, now: () => number = Date.
     const seller = attached ?? config.routes.map(({ handler }) => sales.get(handler)?.seller?.()).find(Boolean)
     if (seller === undefined) throw new Error('discovery needs walletMiddleware to run before it.')
     const base = seller.publicUrl ?? origin
-    if (!URL.canParse(base)) return problemResponse('malformed-request')
+    if (base.length > resourceLengthMax || !URL.canParse(base)) return problemResponse('malformed-request')
     const known = made.get(seller)
     const entry = known !== undefined && known.expiresAt > now() ? known : sell(config, seller, now)
     made.set(seller, entry)

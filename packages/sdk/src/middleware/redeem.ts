@@ -1,3 +1,4 @@
+import { parseUsd } from '@purser/protocol'
 import { ConflictError, NotFoundError } from '../errors.ts'
 import type { Admission, Served } from './admission.ts'
 import type { Conclusion } from './conclusion.ts'
@@ -10,6 +11,7 @@ import { redeemRequestOf } from './redeem-request.ts'
 import { unkept } from './replays.ts'
 import type { PaymentContext } from './request-payment.ts'
 import { type OwnResponse, problemResponse } from './responses.ts'
+import type { Seller } from './seller.ts'
 import { isPassing, type Purchase, redemptionRefusal, releaseRedemption } from './settle.ts'
 
 /**
@@ -68,7 +70,8 @@ export async function admitAgain(
   try {
     const redemption = await context.seller.purser.payments.redeem(redeemRequestOf(context, credential, signature))
     const { redemptionToken, expiresIn: _seconds, ...verification } = redemption
-    return rerun(purchaseOf(context, credential, { verification, verifiedAt }), redemptionToken)
+    const purchase = purchaseOf(context, credential, { verification, verifiedAt })
+    return costsMore(purchase) ? tooCheap(purchase, redemptionToken) : rerun(purchase, redemptionToken)
   } catch (error) {
     if (error instanceof ConflictError) return refuse(redemptionRefusal(error))
     // Older versions of Purser have no redemptions.
@@ -78,11 +81,29 @@ export async function admitAgain(
   }
 }
 
+/** Whether the request costs more than was paid: its price may depend on more than the URL and the method. */
+function costsMore({ context, payment }: Purchase): boolean {
+  const [price, paid] = [parseUsd(context.price), parseUsd(payment.amount)]
+  return price === undefined || paid === undefined || price > paid
+}
+
+function tooCheap({ context, payment }: Purchase, redemptionToken: string): Admission {
+  const { seller, price } = context
+  giveBack(seller, payment.paymentId, redemptionToken)
+  const error = new Error(`The payment of ${payment.amount} does not buy this request again, which costs ${price}.`)
+  seller.onFault({ stage: 'delivery', error, payment })
+  return refuse(problemResponse('answer-lost'))
+}
+
+/** If this fails, the redemption ends by itself and the payer's next request redeems again. */
+function giveBack(seller: Seller, paymentId: string, redemptionToken: string): void {
+  releaseRedemption(seller, paymentId, redemptionToken).catch(() => undefined)
+}
+
 function rerun(purchase: Purchase, redemptionToken: string): Admission {
   const { context, payment, grant } = purchase
   const { seller, route } = context
-  // If this fails, the redemption ends by itself and the payer's next request redeems again.
-  const release = () => void releaseRedemption(seller, payment.paymentId, redemptionToken).catch(() => undefined)
+  const release = () => giveBack(seller, payment.paymentId, redemptionToken)
   const unserved = (error: Error) => {
     release()
     seller.onFault({ stage: 'handler', error, payment })
@@ -99,6 +120,7 @@ function rerun(purchase: Purchase, redemptionToken: string): Admission {
       return problemResponse('response-too-large')
     },
     failed: () => unserved(new Error('The handler failed when a settled payment was redeemed.')),
+    unended: release,
     abandon: () => {
       release()
       return true

@@ -14,7 +14,10 @@ export async function sellResponse(
   before?: HeaderValues,
 ): Promise<void> {
   const response = bufferResponse(res, { bodyBytesMax: paid.bodyBytesMax, cors: paid.cors, before })
-  if ((await Promise.race([response.finished, leftOf(res)])) === 'left' && paid.abandon()) return
+  if ((await Promise.race([response.finished, leftOf(res)])) === 'left') {
+    if (paid.abandon()) return
+    if (!(await endsInTime(response.finished))) return paid.unended()
+  }
   if ((await response.finished) === 'too-large') return response.replace(paid.tooLarge())
   if (!isSold(response.status())) {
     paid.failed()
@@ -34,6 +37,24 @@ export async function sellResponse(
   conclusion.keep?.({ status: response.status(), headers: headersOf(res), body: response.body() })
   response.release()
   conclusion.delivered()
+}
+
+/**
+ * How long an unsafe handler may take to end its response once the connection is closed. A stream that broke off with
+ * the connection, and an error page that could not be sent, never end it.
+ */
+const unendedMsMax = 600_000
+
+/** Whether a handler whose connection is closed ends its response in time. */
+function endsInTime(finished: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), unendedMsMax)
+    timer.unref()
+    finished.then(() => {
+      clearTimeout(timer)
+      resolve(true)
+    })
+  })
 }
 
 /** Resolves when the client closes the connection. */
