@@ -88,6 +88,16 @@ test('a listing shows what the official facilitator reads from the declaration',
   }
 })
 
+test('a tool is listed under the name that the specification has, as under that of the official packages', () => {
+  const { toolName, ...input } = tool.info.input
+  const declared = [tool, { ...tool, info: { input: { ...input, tool: toolName } } }]
+  for (const one of declared)
+    expect(readDeclaration(v2('https://mcp.example.com/tools', one))).toMatchObject({
+      type: 'mcp',
+      operation: 'forecast',
+    })
+})
+
 test('a payment without a declaration is not listed, and an invalid declaration is answered with the reason', () => {
   const cases = [
     [{ ...v2('https://a.example/b', null) }, undefined],
@@ -100,6 +110,10 @@ test('a payment without a declaration is not listed, and an invalid declaration 
     ],
     [
       v2('https://a.example/b', { info: { input: { type: 'mcp', toolName: '' } } }),
+      { rejectedReason: 'invalid_discovery_info' },
+    ],
+    [
+      v2('https://a.example/b', { info: { input: { type: 'mcp', inputSchema: {} } } }),
       { rejectedReason: 'invalid_discovery_info' },
     ],
     [v2('javascript:alert(1)', ofRoute('GET')), { rejectedReason: 'invalid_resource_url' }],

@@ -74,9 +74,12 @@ const HttpInput = z.looseObject({
   method: z.enum(['GET', 'HEAD', 'DELETE', 'POST', 'PUT', 'PATCH']),
   bodyType: z.enum(['json', 'form-data', 'text']).optional(),
 })
+const ToolName = text(128, 1).optional()
+/** The specification calls the name of a tool `tool`, the official packages call it `toolName`. */
 const McpInput = z.looseObject({
   type: z.literal('mcp'),
-  toolName: text(128, 1),
+  toolName: ToolName,
+  tool: ToolName,
   inputSchema: z.record(z.string(), z.unknown()),
   transport: z.enum(['streamable-http', 'sse']).optional(),
 })
@@ -91,11 +94,13 @@ type Info = z.output<typeof Info>
 export function readDeclaration(body: FacilitatorBody): Declaration | { readonly rejectedReason: string } | undefined {
   const extension = declaredExtension(body)
   if (extension === undefined) return undefined
-  const info = Info.safeParse(extension.info)
-  if (!info.success) return { rejectedReason: 'invalid_discovery_info' }
+  const info = Info.safeParse(extension.info).data
+  const operation = info && operationOf(info)
+  if (info === undefined || operation === undefined) return { rejectedReason: 'invalid_discovery_info' }
   const resource = listedUrl(describedResource(body).url, extension)
   if (resource === undefined) return { rejectedReason: 'invalid_resource_url' }
-  const declaration = { resource, ...kindOf(info.data), ...offerOf(body), details: detailsOf(body, extension) }
+  const { type } = info.input
+  const declaration = { resource, type, operation, ...offerOf(body), details: detailsOf(body, extension) }
   const isTooLarge =
     JSON.stringify(declaration.details).length > detailsCharactersMax ||
     JSON.stringify(declaration.accepts).length > acceptsCharactersMax
@@ -119,8 +124,8 @@ function declaredExtension(body: FacilitatorBody): JsonObject | undefined {
   return { info }
 }
 
-function kindOf({ input }: Info): Pick<Declaration, 'type' | 'operation'> {
-  return { type: input.type, operation: input.type === 'http' ? input.method : input.toolName }
+function operationOf({ input }: Info): string | undefined {
+  return input.type === 'http' ? input.method : (input.toolName ?? input.tool)
 }
 
 function offerOf({
