@@ -118,11 +118,11 @@ function namesOf(owner: NewPayoutAccount['owner']) {
   }
 }
 
-/** Payment rails by currency, with the reference's field name and format on each. */
+/** Payment rails by currency, with the reference's field name on each. */
 export const bankRails = {
-  USD: { rail: 'ach', reference: 'ach_reference', form: /^[A-Za-z0-9 ]{1,10}$/ },
-  EUR: { rail: 'sepa', reference: 'sepa_reference', form: /^[A-Za-z0-9 &\-/]{6,140}$/ },
-  GBP: { rail: 'faster_payments', reference: 'reference', form: /^[A-Za-z0-9 &\-./]{1,18}$/ },
+  USD: { rail: 'ach', reference: 'ach_reference' },
+  EUR: { rail: 'sepa', reference: 'sepa_reference' },
+  GBP: { rail: 'faster_payments', reference: 'reference' },
 } as const
 
 /**

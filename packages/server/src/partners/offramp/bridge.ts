@@ -30,6 +30,7 @@ import type {
   PayoutState,
   RequestedPayout,
 } from './port.ts'
+import { whyNotReference } from './references.ts'
 
 const name = 'bridge'
 const hasCustomers = true
@@ -52,6 +53,7 @@ export function createBridge(
   return {
     name,
     hasCustomers,
+    whyNotReference,
     async createAccount(request) {
       const body = externalAccountBody(request)
       if (isRefusal(body)) return { ok: false, refusal: body }
@@ -157,7 +159,7 @@ function refusalBeforeRequest({ network, token, currency, reference }: NewPayout
   if (!networkByName(network)?.partners.includes(name))
     return { code: 'chain-not-supported', message: `The partner does not support ${network}.` }
   if (token.symbol !== 'USDC') return { code: 'token-not-supported', message: 'The partner supports only USDC.' }
-  if (reference === undefined || bankRails[currency].form.test(reference)) return undefined
+  if (reference === undefined || whyNotReference(currency, reference) === undefined) return undefined
   return { code: 'reference-not-possible', message: `The reference does not fit a payment in ${currency}.` }
 }
 

@@ -33,6 +33,8 @@ export interface OffRamp {
   readonly hasCustomers: boolean
   /** Undefined if the partner sends no messages, or the deployment has no key that verifies them. */
   readonly messages?: PartnerMessages | undefined
+  /** The rule that a reference breaks for a bank payment in the currency; undefined if it fits. */
+  whyNotReference(currency: NewPayout['currency'], reference: string): string | undefined
   /** Registers the account at the partner. A repeat with the same key within a day returns the same account. */
   createAccount(request: NewPayoutAccount): Promise<Agreed<PayoutAccount>>
   /** Deletes an account at the partner; an unknown account counts as deleted. Throws when the partner does not delete it now. */

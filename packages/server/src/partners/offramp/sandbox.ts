@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Address, checksumAddress, formatAmount } from '@purser/protocol'
 import { z } from 'zod'
 import type { Agreed, NewPayout, OffRamp, OffRampAdapter, OffRampAdapterDeps, Payout } from './port.ts'
+import { whyNotReference } from './references.ts'
 
 /** Milliseconds from the request to each state, once the tokens have arrived. */
 export const sandboxMs = { converted: 2_000, ended: 4_000, returned: 10_000 } as const
@@ -44,6 +45,7 @@ export function createSandboxOffRamp(deps: SandboxDeps): OffRamp {
   return {
     name,
     hasCustomers,
+    whyNotReference,
     deleteAccount: async () => undefined,
     createAccount: async ({ key }) => ({ ok: true, value: { accountId: `${prefix}${key}`, isActive: true } }),
     createPayout: async (request) => {

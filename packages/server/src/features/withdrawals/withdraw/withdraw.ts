@@ -1,8 +1,9 @@
 import { formatAmount, type Network, type TokenInfo, tokenBySymbol } from '@purser/protocol'
 import { fail as failPartner } from '../../../partners/errors.ts'
+import type { OffRamp } from '../../../partners/offramp/port.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Tx } from '../../../platform/db/db.ts'
-import { Problem } from '../../../platform/errors.ts'
+import { failPlatform, Problem } from '../../../platform/errors.ts'
 import { id, type MasterWalletId, newId } from '../../../platform/ids.ts'
 import { type Page, Reply } from '../../../platform/operation.ts'
 import { openAmount, openCursor, pageOf } from '../../../platform/wire.ts'
@@ -12,7 +13,7 @@ import { contendedBy, insertReservations, lockCovered, retryOnContention } from 
 import { findHashes, gasCostOf, planTransfer, type TransferPlan } from '../../transfers/index.ts'
 import { type Gas, reservePolicy, type SourceWallet, underPolicy } from '../../wallets/index.ts'
 import { payoutAccountOf } from '../bank-accounts/payout-account.ts'
-import { isCurrency } from '../bank-accounts/rules.ts'
+import { type Currency, isCurrency } from '../bank-accounts/rules.ts'
 import { findBankAccount } from '../bank-accounts/store.ts'
 import type { Ctx } from '../ports.ts'
 import { begin } from './begin.ts'
@@ -147,6 +148,7 @@ async function planWithdrawal(ctx: Ctx, request: NewWithdrawal): Promise<Planned
   refuseSmall(request.amount, token)
   const partner = ctx.offRamps[ctx.tenant.environment]
   if (partner === undefined) throw failPartner('partner-unavailable')
+  refuseReference(request, { partner, currency: account.currency })
   // Planned as a payment to itself: the partner names the receiving address only when the payout is created.
   const { fromWalletId, fromWalletType, chain, amount } = request
   const moved = { fromChain: chain, toChain: chain, fromToken: token.symbol, toToken: token.symbol }
@@ -203,6 +205,15 @@ function refuseSmall(text: string, { decimals }: TokenInfo): void {
       minimum: minimum.toString(),
       detail: `A withdrawal is at least ${minimum} US dollars. Nothing was moved.`,
     })
+}
+
+/** Refuses a reference that the bank's payment cannot have: the partner would refuse the payout only after the withdrawal is stored. */
+function refuseReference(
+  { reference }: NewWithdrawal,
+  { partner, currency }: { readonly partner: OffRamp; readonly currency: Currency },
+): void {
+  const message = reference === undefined ? undefined : partner.whyNotReference(currency, reference)
+  if (message !== undefined) throw failPlatform('validation-error', { errors: [{ path: '/reference', message }] })
 }
 
 export async function getWithdrawal(ctx: Pick<Ctx, 'db' | 'tenant'>, withdrawalId: WithdrawalId): Promise<Withdrawal> {
