@@ -36,21 +36,23 @@ const Counted = z.object({ count: z.bigint(), firstEnd: z.date().nullable() })
 
 /**
  * Returns how many valid tokens a vault has, and when the first of them expires. Below `max` it counts also those whose maker's access ended, which
- * only a read of each maker shows.
+ * only a read of each maker shows. It reads each maker once, however many tokens it made.
  */
 export async function countTokens(
   db: Queryable,
   { vaultId, now, max }: { readonly vaultId: VaultId; readonly now: Date; readonly max: number },
 ): Promise<z.output<typeof Counted>> {
-  const countWhere = (condition: Sql): Promise<z.output<typeof Counted>> =>
-    db.one(
-      Counted,
-      sql`
-      select count(*) as count, min(expires_at) as first_end from vault_tokens
-      where vault_id = ${vaultId} and revoked_at is null and expires_at > ${now} and ${condition}`,
-    )
-  const all = await countWhere(sql`true`)
-  return all.count < max ? all : countWhere(isGood(now))
+  const count = sql`count(*) as count, min(expires_at) as first_end`
+  const valid = sql`from vault_tokens where vault_id = ${vaultId} and revoked_at is null and expires_at > ${now}`
+  const all = await db.one(Counted, sql`select ${count} ${valid}`)
+  if (all.count < max) return all
+  return db.one(
+    Counted,
+    sql`
+    select coalesce(sum(count), 0)::bigint as count, min(first_end) as first_end
+    from (select made_by, organisation_id, environment, ${count} ${valid} group by made_by, organisation_id, environment) as vault_tokens
+    where ${hasAccess(now)}`,
+  )
 }
 
 const TokenRow = z.object({
@@ -66,10 +68,14 @@ export type TokenRow = z.output<typeof TokenRow>
 
 const columns = sql`id, kind, organisation_id, environment, vault_id, expires_at, ${shareOwnerSql(sql`vault_tokens.organisation_id`)} as share_owner`
 
-/** A token was not revoked, the key that made it is valid, and the person who made it works in the vault's environment. */
+/** A token was not revoked, and its maker has access. */
 function isGood(now: Date): Sql {
-  return sql`revoked_at is null
-    and not exists (
+  return sql`revoked_at is null and ${hasAccess(now)}`
+}
+
+/** The key that made a token is valid, or the person who made it works in the vault's environment. */
+function hasAccess(now: Date): Sql {
+  return sql`not exists (
       select from api_keys k where k.id = vault_tokens.made_by and (k.revoked_at is not null or coalesce(k.expires_at, 'infinity') <= ${now}))
     and (vault_tokens.made_by is null or vault_tokens.made_by not like 'acc%' or exists (
       select from members m
