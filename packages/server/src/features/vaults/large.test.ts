@@ -23,7 +23,7 @@ const documentCount = 1_501
 const fileCount = 1_300
 
 /** A vault with documents that have more data than a vault's record shows, and files. */
-async function largeVault(): Promise<VaultId> {
+async function largeVault(files = fileCount): Promise<VaultId> {
   const id = await stage.vault(org)
   const data = { text: 'é'.repeat(100) }
   await stage.call(org, 'POST', `/vaults/${id}/documents`, { name: 'a "name"', data })
@@ -34,12 +34,12 @@ async function largeVault(): Promise<VaultId> {
     insert into vault_documents (vault_id, id, organisation_id, environment, name, data, size, sha256, created_at)
     select vault_id, new_id, organisation_id, environment, name, data, size, sha256, created_at
     from vault_documents, unnest(${documents}::text[]) as new_id where vault_id = ${id}`)
-  const files = Array.from({ length: fileCount }, () => newId('fil', deps))
+  const fileIds = Array.from({ length: files }, () => newId('fil', deps))
   await db.run(sql`
     insert into vault_files (vault_id, id, organisation_id, environment, name, mime_type, size, sha256, blob_key, created_at)
     select ${id}, new_id, ${org.id}, 'test', 'a.txt', 'text/plain', 5, ${'ab'.repeat(32)}, new_id, ${stage.now()}
-    from unnest(${files}::text[]) as new_id`)
-  await db.run(sql`update vaults set document_count = ${documentCount}, file_count = ${fileCount} where id = ${id}`)
+    from unnest(${fileIds}::text[]) as new_id`)
+  await db.run(sql`update vaults set document_count = ${documentCount}, file_count = ${files} where id = ${id}`)
   return id as VaultId
 }
 
@@ -77,6 +77,26 @@ test('the manifest of a large sealed vault is the one that was signed, in its re
   expect(await verifySeal(proof.body, ed25519, await publishedKeys(stage.world))).toMatchObject({ ok: true })
   const { body } = await stage.call(org, 'GET', `/vaults/${id}`)
   expect(readManifest(body.manifest)).toEqual(readManifest(proof.body.manifest))
+})
+
+test('the seal of many items leaves turns to other requests between all parts of its work', async () => {
+  const id = await largeVault(20_000)
+  const used = () => {
+    const { user, system } = process.cpuUsage()
+    return user + system
+  }
+  const began = used()
+  let [at, longest, isSealing] = [began, 0, true]
+  const turn = () => {
+    const now = used()
+    longest = Math.max(longest, now - at)
+    at = now
+    if (isSealing) setImmediate(turn)
+  }
+  setImmediate(turn)
+  expect((await stage.call(org, 'POST', `/vaults/${id}/seal`, {})).status).toBe(200)
+  isSealing = false
+  expect(longest / (used() - began)).toBeLessThan(0.1)
 })
 
 test('a read of a large sealed vault parses no manifest before the response is charged and read', async () => {

@@ -1,4 +1,5 @@
 import { sealedItemsOf } from '@purser/protocol'
+import type { Queryable } from '../../platform/db/db.ts'
 import { itemsOf, JsonStream, openObject } from '../../platform/json-stream.ts'
 import type { DocumentRow, FileRow } from './document-store.ts'
 import { shownDocument } from './documents.ts'
@@ -14,6 +15,10 @@ const itemsAtOnceMax = 1_000
 /** Approximate bytes of an item in a vault's record, where it occurs twice, and in its manifest. */
 const stateBytesPerItem = 600
 const manifestBytesPerItem = 250
+
+interface Reading extends Pick<Ctx, 'clock' | 'tenant'> {
+  readonly db: Queryable
+}
 
 /** Whether a vault has too many items to be read at once. */
 export function isLarge(vault: Pick<VaultRow, 'documentCount' | 'fileCount'>): boolean {
@@ -77,22 +82,19 @@ async function* piecesOfManifest(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, vaul
   yield ']}'
 }
 
-async function* itemPages(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, vault: VaultRow) {
+/** Yields the items of a vault in the order of its manifest. */
+export async function* itemPages(ctx: Reading, vault: VaultRow) {
   for await (const page of documentsOf(ctx, vault, 0))
     yield sealedItemsOf(page.map((document) => ({ kind: 'document', ...document })))
   for await (const page of filesOf(ctx, vault)) yield sealedItemsOf(page.map((file) => ({ kind: 'file', ...file })))
 }
 
 /** Throws if the vault is gone: what was read of it since may not be all that it had. */
-async function requireThere(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, id: VaultRow['id']): Promise<void> {
+async function requireThere(ctx: Reading, id: VaultRow['id']): Promise<void> {
   if ((await findVault(ctx.db, ctx.tenant, id, ctx.clock.now())) === undefined) throw fail('vault-not-found')
 }
 
-function documentsOf(
-  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
-  { id }: VaultRow,
-  dataBytesMax: number,
-): AsyncGenerator<readonly DocumentRow[]> {
+function documentsOf(ctx: Reading, { id }: VaultRow, dataBytesMax: number): AsyncGenerator<readonly DocumentRow[]> {
   let bytesLeft = dataBytesMax
   return pagesOf(async (after) => {
     const page = await listDocumentsAfter(ctx.db, ctx.tenant, id, { after, dataBytesMax: bytesLeft })
@@ -102,7 +104,7 @@ function documentsOf(
   })
 }
 
-function filesOf(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, { id }: VaultRow): AsyncGenerator<readonly FileRow[]> {
+function filesOf(ctx: Reading, { id }: VaultRow): AsyncGenerator<readonly FileRow[]> {
   return pagesOf(async (after) => {
     const page = await listFilesAfter(ctx.db, ctx.tenant, id, after)
     await requireThere(ctx, id)

@@ -1,17 +1,14 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import {
-  buildManifest,
   composeJws,
   itemLeafHash,
   type JsonObject,
   jwsSigningInput,
-  manifestHash,
   merkleParents,
   merklePathPlaces,
   parseJws,
   type SealedItem,
-  type SealManifest,
   sealedItemsOf,
   statementOf,
   utf8,
@@ -20,10 +17,11 @@ import type { Queryable, Tx } from '../../platform/db/db.ts'
 import { keyIdOf } from '../../platform/http/key-set.ts'
 import type { Id } from '../../platform/ids.ts'
 import type { JsonStream } from '../../platform/json-stream.ts'
-import { type DocumentRow, type FileRow, listDocuments, listFiles } from './document-store.ts'
+import type { DocumentRow, FileRow } from './document-store.ts'
 import { fail } from './errors.ts'
 import { appendVaultEvent } from './events.ts'
-import { isLarge, largeProof } from './large.ts'
+import { isLarge, itemPages, largeProof } from './large.ts'
+import { manifestOfParts, type WrittenManifest } from './manifest-parts.ts'
 import type { Ctx } from './ports.ts'
 import type { Proof, RunningManifest, SealRequest, Vault, VaultId } from './schema.ts'
 import { findPlaced, findProof, findSealNodes, findStatement, insertSealTree, type PlacedItem } from './seal-store.ts'
@@ -40,10 +38,10 @@ export function sealVault(ctx: Ctx, vaultId: VaultId, request: SealRequest): Pro
     const vault = await lockWritable(tx, ctx, vaultId)
     const sealedAt = ctx.clock.now()
     const summary = request.summary ?? null
-    const manifest = await manifestOf(tx, ctx, { ...vault, summary, sealedAt })
+    const { manifest, text, hash } = await manifestOf(tx, ctx, { ...vault, summary, sealedAt })
     const tree = await sealTreeOf(manifest.items)
-    const seal = { summary, sealedAt, manifest, manifestHash: manifestHash(manifest) }
-    const statement = statementOf(manifest, { manifestHash: seal.manifestHash, merkleRoot: tree.root })
+    const seal = { summary, sealedAt, manifest: text, manifestHash: hash }
+    const statement = statementOf(manifest, { manifestHash: hash, merkleRoot: tree.root })
     await markSealed(tx, ctx.tenant, vaultId, { ...seal, statement: await sign(ctx, statement) })
     await insertSealTree(tx, ctx.tenant, vaultId, tree.nodes)
     const reported = { summary: summary ?? '', sealedAt: sealedAt.toISOString(), manifestHash: seal.manifestHash }
@@ -55,20 +53,21 @@ export function sealVault(ctx: Ctx, vaultId: VaultId, request: SealRequest): Pro
 
 type Sealing = VaultRow & { readonly sealedAt: Date }
 
-async function manifestOf(tx: Tx, ctx: Pick<Ctx, 'receiptForSeal' | 'tenant'>, vault: Sealing): Promise<SealManifest> {
-  return buildManifest({
+async function manifestOf(
+  tx: Tx,
+  ctx: Pick<Ctx, 'clock' | 'receiptForSeal' | 'tenant'>,
+  vault: Sealing,
+): Promise<WrittenManifest> {
+  const { tenant, clock } = ctx
+  const facts = {
     vaultId: vault.id,
-    organisationId: ctx.tenant.organisationId,
+    organisationId: tenant.organisationId,
     summary: vault.summary,
     sealedAt: vault.sealedAt.toISOString(),
-    items: await itemsOf(tx, ctx, vault.id),
     eventsHead: { count: vault.eventCount, hash: vault.eventHash },
     payment: await receiptOf(tx, ctx, vault),
-  })
-}
-
-async function itemsOf(tx: Tx, { tenant }: Pick<Ctx, 'tenant'>, vaultId: VaultId): Promise<SealedItem[]> {
-  return itemsFrom(await listDocuments(tx, tenant, vaultId, 0), await listFiles(tx, tenant, vaultId))
+  }
+  return manifestOfParts(facts, itemPages({ db: tx, tenant, clock }, vault))
 }
 
 /** Returns what a seal would freeze now, from what was read of the vault. It is not signed. */

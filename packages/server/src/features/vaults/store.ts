@@ -158,7 +158,8 @@ export async function describeVault(
 export interface SealRecord {
   readonly summary: string | null
   readonly sealedAt: Date
-  readonly manifest: unknown
+  /** JSON. */
+  readonly manifest: string
   readonly manifestHash: string
   readonly statement: string
 }
@@ -166,7 +167,7 @@ export interface SealRecord {
 /** Closes the vault to writes forever; the caller has locked its row. */
 export async function markSealed(tx: Tx, tenant: Tenant, vaultId: VaultId, seal: SealRecord): Promise<void> {
   await tx.run(sql`
-    update vaults set summary = ${seal.summary}, sealed_at = ${seal.sealedAt}, manifest = ${JSON.stringify(seal.manifest)},
+    update vaults set summary = ${seal.summary}, sealed_at = ${seal.sealedAt}, manifest = ${seal.manifest},
       manifest_hash = ${seal.manifestHash}, statement = ${seal.statement}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${vaultId}`)
 }
