@@ -20,28 +20,23 @@ import type {
   Head,
   Holding,
   HoldingQuestion,
-  LookUp,
   QuorumReads,
-  Receipt,
   Sanctions,
-  SeenReceipt,
-  ShownReceipt,
   SignerNeed,
   TempoTransaction,
   TempoTrial,
   TokenDomain,
   TriedCall,
-  Watch,
 } from './port.ts'
 import { createBatchedReads } from './reads/batched-reads.ts'
 import { requestTrial, tryCalls, tryOne } from './reads/call-trials.ts'
 import { balancesCall, readBalances, readHoldings } from './reads/holdings.ts'
 import { createPaymentReads } from './reads/payment-reads.ts'
+import { findReceipts, lookUp, ownReceipt, receiptAnywhere, shortReceipt, watch } from './reads/shown-receipts.ts'
 import { simulate } from './reads/simulate.ts'
 import { collect, electorateOf, requestAcceptance, requestAgreement, requestVotes } from './rpc/acceptance.ts'
 import { createLogReader } from './rpc/logs.ts'
-import { readHead, readHex, readQuantity, readReceipt, resultOf } from './rpc/read.ts'
-import { isSameReceipt } from './rpc/receipts.ts'
+import { readHead, readHex, readQuantity, resultOf } from './rpc/read.ts'
 import type { NodeRpc, Rpc, RpcResponse, Voter } from './rpc/rpc.ts'
 import { send } from './rpc/send.ts'
 import { sendTempo, tryTempo } from './tempo/node.ts'
@@ -257,121 +252,6 @@ export function readDomain(responses: readonly RpcResponse[]): TokenDomain | und
     if (error instanceof AbiMalformed) return undefined
     throw error
   }
-}
-
-/** Reads from one node, and the receipts that it does not deliver from the others. */
-async function watch(rpc: Rpc & NodeRpc, senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch> {
-  const own = await rpc.onOneNode((one) => watchAt(one, senders, hashes))
-  const unread = hashes.filter((_, index) => own.receipts[index] === 'unread')
-  const elsewhere = await seenAnywhere(rpc, unread)
-  const receipts = hashes.map((hash, index): ShownReceipt => {
-    const shown = own.receipts[index]
-    return shown === 'unread' ? receiptOf(elsewhere[unread.indexOf(hash)]) : shown
-  })
-  return { ...own, receipts }
-}
-
-async function watchAt(one: Rpc, senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch> {
-  const [head, ...responses] = await one.batch([
-    { method: 'eth_getBlockByNumber', params: ['latest', false] },
-    ...senders.map((sender) => ({ method: 'eth_getTransactionCount', params: [sender, 'latest'] })),
-    ...hashes.map(receiptCall),
-  ])
-  const counts = senders.map((_, index) => readQuantity(resultOf(responses[index]), 'transaction count'))
-  return {
-    head: readHead(resultOf(head)),
-    transactionCounts: new Map(senders.map((sender, index) => [sender, counts[index] ?? 0n])),
-    receipts: hashes.map((hash, index) => shownIn(responses[senders.length + index], hash)),
-  }
-}
-
-function receiptCall(hash: Hex) {
-  return { method: 'eth_getTransactionReceipt', params: [hash] }
-}
-
-/** An error of the call concerns this receipt alone. */
-function shownIn(response: RpcResponse | undefined, hash: Hex): ShownReceipt {
-  return response?.ok === true ? readReceipt(response.result ?? null, hash) : 'unread'
-}
-
-function receiptOf(seen: SeenReceipt | 'unread' | undefined): ShownReceipt {
-  return seen === 'unread' ? seen : seen?.receipt
-}
-
-async function ownReceipt(rpc: Rpc, hash: Hex): Promise<Receipt | undefined> {
-  return readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
-}
-
-async function shortReceipt(rpc: Rpc, hash: Hex): Promise<ShownReceipt> {
-  const [response] = await rpc.onOneNode((one) => one.batch([{ ...receiptCall(hash), length: 'short' }]))
-  return shownIn(response, hash)
-}
-
-async function receiptAnywhere(rpc: Rpc & NodeRpc, hash: Hex): Promise<Receipt | undefined> {
-  const own = await ownReceipt(rpc, hash)
-  if (own !== undefined) return own
-  const [elsewhere] = await findReceipts(rpc, [hash])
-  return elsewhere?.receipt
-}
-
-async function findReceipts(rpc: NodeRpc, hashes: readonly Hex[]): Promise<(SeenReceipt | undefined)[]> {
-  return (await seenAnywhere(rpc, hashes)).map((seen) => (seen === 'unread' ? undefined : seen))
-}
-
-/**
- * Searches all usable nodes, since the preferred node may lack a receipt that another has. `unread`: none of them delivers it, and none reports that it has
- * none.
- */
-async function seenAnywhere(
-  { voters }: NodeRpc,
-  hashes: readonly Hex[],
-): Promise<readonly (SeenReceipt | 'unread' | undefined)[]> {
-  if (hashes.length === 0) return []
-  const usable = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
-  const nodes = usable.length < 2 ? [] : usable
-  // A node that does not respond sees nothing; `Rpc` logs it.
-  const responses = await Promise.all(nodes.map(({ rpc }) => watchAt(rpc, [], hashes).catch(() => undefined)))
-  return hashes.map((_, index) => {
-    const shown = responses.flatMap((response) =>
-      response === undefined ? [] : [{ receipt: response.receipts[index], head: response.head }],
-    )
-    const seen = shown.flatMap(({ receipt, head }) =>
-      receipt === undefined || receipt === 'unread' || receipt.blockNumber > head.number ? [] : [{ receipt, head }],
-    )
-    return mostShown(seen) ?? (shown.some(({ receipt }) => receipt === undefined) ? undefined : 'unread')
-  })
-}
-
-/** The receipt that most of the nodes show, so that one node's invented receipt does not hide it. */
-function mostShown(seen: readonly SeenReceipt[]): SeenReceipt | undefined {
-  const counts = seen.map(({ receipt }) => seen.filter((other) => isSameReceipt(other.receipt, receipt)).length)
-  return seen[counts.indexOf(Math.max(...counts))]
-}
-
-async function lookUp(rpc: Rpc & NodeRpc, wanted: readonly Hex[]): Promise<LookUp> {
-  const hashes = [...new Set(wanted)]
-  const { head, finalized, own } = await rpc.onOneNode((one) => lookUpAt(one, hashes))
-  const open = hashes.filter((_, index) => typeof own[index] !== 'object')
-  const elsewhere = await seenAnywhere(rpc, open)
-  const found = new Map(
-    hashes.map((hash, index): [Hex, ShownReceipt] => {
-      const shown = own[index]
-      if (typeof shown === 'object') return [hash, shown]
-      const other = receiptOf(elsewhere[open.indexOf(hash)])
-      return [hash, shown === undefined && other === 'unread' ? undefined : other]
-    }),
-  )
-  return { head, finalized, receipts: wanted.map((hash) => found.get(hash)) }
-}
-
-async function lookUpAt(one: Rpc, hashes: readonly Hex[]) {
-  const [head, finalized, ...responses] = await one.batch([
-    { method: 'eth_getBlockByNumber', params: ['latest', false] },
-    { method: 'eth_getBlockByNumber', params: ['finalized', false] },
-    ...hashes.map(receiptCall),
-  ])
-  const own = hashes.map((hash, index) => shownIn(responses[index], hash))
-  return { head: readHead(resultOf(head)), finalized: readHead(resultOf(finalized)), own }
 }
 
 async function headOf(rpc: Rpc): Promise<Head> {

@@ -129,9 +129,9 @@ export interface Chain extends QuorumReads {
   send(raws: readonly Hex[]): Promise<readonly SendResponse[]>
   /** One request: the head, the senders' transaction counts and the receipts of these hashes, in their order. */
   watch(senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch>
-  /** The receipts of these hashes from any node, in order. Use it when the preferred node has none. */
+  /** The receipts of these hashes that most of the nodes show, in order. Use it when the preferred node has none, or one that the others deny. */
   findReceipts(hashes: readonly Hex[]): Promise<readonly (SeenReceipt | undefined)[]>
-  /** The receipt from any node. Undefined proves nothing, since the nodes that have it may not answer: see `areInBlocks`. */
+  /** The receipt that most of the nodes show. Undefined proves nothing, since the nodes that have it may not answer: see `areInBlocks`. */
   receipt(hash: Hex): Promise<Receipt | undefined>
   /** A transaction's logs in order, as a majority of the nodes reports; undefined if it is not mined. Throws `chain-unavailable` while they differ. */
   agreedLogs(hash: Hex): Promise<readonly Log[] | undefined>

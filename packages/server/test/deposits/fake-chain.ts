@@ -95,7 +95,13 @@ export function aFakeChain(network: Network, startSeconds: number, history: read
 /** All nodes of a network, each healthy. */
 export function nodesOf(nodes: readonly Rpc[]): NodeRpc {
   const voters = nodes.map((rpc, index) => ({ node: { index: index + 1, url: '', state: 'up' as const }, rpc }))
-  return { voters, suspend: () => undefined, probe: async () => undefined, compareHeads: async () => undefined }
+  return {
+    voters,
+    suspend: () => undefined,
+    probe: async () => undefined,
+    compareHeads: async () => undefined,
+    agreedHead: () => 0n,
+  }
 }
 
 /** An RPC client for block reads, with one function behind it. */

@@ -37,7 +37,13 @@ async function decideAmong(nodes: readonly ReturnType<typeof aNode>[], atMost?: 
   const network = networkByName('base-sepolia')
   if (network === undefined) throw new Error('no such network')
   const voters = nodes.map(({ rpc }, index) => ({ node: { index: index + 1, url: '', state: 'up' as const }, rpc }))
-  const rpc: NodeRpc = { voters, suspend: () => undefined, probe: async () => {}, compareHeads: async () => {} }
+  const rpc: NodeRpc = {
+    voters,
+    suspend: () => undefined,
+    probe: async () => {},
+    compareHeads: async () => {},
+    agreedHead: () => 0n,
+  }
   return createQuorum(network, rpc).decide({ depth: 1 }, atMost)
 }
 

@@ -51,6 +51,7 @@ async function readAmong<T>(
     suspend: ({ index }) => void suspended.push(index),
     probe: async () => {},
     compareHeads: async () => {},
+    agreedHead: () => 0n,
   }
   const quorum = createQuorum(network, rpc)
   const result = await read({ ...createReceipts(network, quorum), ...createTransferReads(network, quorum) })

@@ -39,6 +39,8 @@ export interface NodeRpc {
   probe(): Promise<void>
   /** Compares the heads of all nodes that answer and marks those that are behind. Does nothing for a single node. Never throws. */
   compareHeads(): Promise<void>
+  /** The highest block that a majority of the nodes had at the last comparison of their heads; 0 if too few answered. */
+  agreedHead(): bigint
 }
 
 export interface RpcOptions {
@@ -95,6 +97,7 @@ export function createRpc(outbound: Outbound, options: RpcOptions): Rpc & NodeRp
     return rpc
   }
   const voters = nodes.all.map((node) => ({ node, rpc: rpcOf(node) }))
+  let agreedHead = 0n
   return {
     ...methodsOf(async (calls) =>
       calls.length === 0 ? [] : onFirst(nodes, async (node) => refuseUnread(calls, await askChecked(node, calls))),
@@ -124,7 +127,12 @@ export function createRpc(outbound: Outbound, options: RpcOptions): Rpc & NodeRp
         ),
       )
       nodes.compareHeads(heads.flat(), lagBlocks)
+      const highestFirst = heads
+        .flatMap((found) => found.map(({ head }) => head))
+        .toSorted((one, other) => (one > other ? -1 : 1))
+      agreedHead = highestFirst[Math.floor(voters.length / 2)] ?? 0n
     },
+    agreedHead: () => agreedHead,
   }
 }
 

@@ -103,8 +103,9 @@ type Seen =
 /** `undecided`: the block is not final, or the nodes contradict each other about a receipt that they should all have. */
 async function receiptOf(chain: Chain, { txHash, isOld }: Shown): Promise<Seen | 'undecided'> {
   const finality = chain.network.depositFinality
-  const [receipt] = (await chain.lookUp([txHash])).receipts
-  if (receipt === 'unread') return 'undecided'
+  const [own] = (await chain.lookUp([txHash])).receipts
+  if (own === 'unread') return 'undecided'
+  const receipt = own && ((await chain.findReceipts([txHash]))[0]?.receipt ?? own)
   if (receipt === undefined) return { isConfirmed: false, receipt }
   const [verdict] = await chain.confirmReceipts([receipt], finality)
   if (verdict === 'yes') return { isConfirmed: true, receipt }
