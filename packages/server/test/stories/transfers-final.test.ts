@@ -2,7 +2,7 @@ import { fundToken, tokenBalance } from '@purser/devnet'
 import { networkByName, requireNetwork } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { hasTooManyOpen } from '../../src/features/funds/index.ts'
+import { exceededByOpen } from '../../src/features/funds/index.ts'
 import { sharersOf } from '../../src/features/plans/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import {
@@ -250,7 +250,8 @@ async function untilSettled(id: string): Promise<void> {
 }
 
 /** Whether the wallet has a signature that may still be used. */
-function hasUnused({ address: owner }: Managed): Promise<boolean> {
-  const account = { network: requireNetwork('base'), owner }
-  return hasTooManyOpen(stage.world.database.db, account, sharersOf(stage.org.id), { ofAccount: 0, ofShare: 5_000 })
+async function hasUnused({ address: owner }: Managed): Promise<boolean> {
+  const own = { network: requireNetwork('base'), owner, signedBy: 'key_none', sharers: sharersOf(stage.org.id) }
+  const most = { address: 0, caller: 5_000, organisation: 5_000 }
+  return (await exceededByOpen(stage.world.database.db, own, most)) === 'address'
 }

@@ -129,7 +129,8 @@ test('a wallet has at most 1,000 signed payments that may still be used, also of
   )
   expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 429, 429, 429])
   const refused = must(answers.find(({ status }) => status === 429))
-  expect([codeOf(refused), refused.headers.get('retry-after')]).toEqual(['too-many-unused-payments', '60'])
+  expect([codeOf(refused), refused.body.limitOf]).toEqual(['too-many-unused-payments', 'address'])
+  expect(refused.headers.get('retry-after')).toBe('60')
   expect((await pay(stage, { from: other, challenge: challengeOf(offer()) })).status).toBe(201)
 })
 
@@ -153,11 +154,45 @@ test('all wallets of an account have at most 5,000 signed payments on a network 
     update organisations set plan = 'hobby', quota_account_id = (select quota_account_id from organisations where id = ${other.id})
     where id = any(${[own.id, other.id]}::text[])`)
   const refused = await payOnce()
-  expect([refused.status, codeOf(refused)]).toEqual([429, 'too-many-unused-payments'])
+  expect([refused.status, codeOf(refused), refused.body.limitOf]).toEqual([
+    429,
+    'too-many-unused-payments',
+    'organisation',
+  ])
   await db.run(
     sql`update organisations set plan = ${before.plan}, quota_account_id = ${before.account} where id = ${own.id}`,
   )
   expect((await payOnce()).status).toBe(201)
+})
+
+test('one key has at most 2,500 signed payments on a network that may still be used, also after it was revoked, and another key pays', async () => {
+  const { db } = stage.world.database
+  const { child } = await aPayer(stage)
+  const leaked = await stage.world.call(stage.key, 'POST', '/organisations/current/api-keys', {
+    name: 'leaked',
+    environment: 'test',
+  })
+  const payBy = (key: string) => {
+    const body = { fromWalletId: child.id, challenge: challengeOf(offer()), maxAmount: '1' }
+    return stage.world.call(key, 'POST', '/wallet-infra/pay', body)
+  }
+  const first = await payBy(String(leaked.body.key))
+  expect(first.status).toBe(201)
+  // At five other addresses.
+  await db.run(sql`
+    insert into reservations overriding system value
+    select (jsonb_populate_record(r, jsonb_build_object('seq', nextval(pg_get_serial_sequence('reservations', 'seq')), 'subject_id', 'trf_' || at,
+      'owner', '0x' || lpad(to_hex(16 + at % 5), 40, '0'), 'authorization_nonce', decode(lpad(to_hex(2000000 + at), 64, '0'), 'hex')))).*
+    from reservations r, generate_series(1, 2499) as at where r.subject_id = ${String(first.body.id)}`)
+  const refused = await payBy(String(leaked.body.key))
+  expect([refused.status, codeOf(refused), refused.body.limitOf]).toEqual([429, 'too-many-unused-payments', 'caller'])
+  expect((await payBy(stage.key)).status).toBe(201)
+  await stage.world.call(stage.key, 'DELETE', `/organisations/current/api-keys/${String(leaked.body.id)}`)
+  const { open } = await db.one(
+    z.object({ open: z.bigint() }),
+    sql`select count(*) as open from reservations where signed_by = ${String(leaked.body.id)} and ended_at is null`,
+  )
+  expect(open, 'sellers may still use them').toBe(2_500n)
 })
 
 test('an Idempotency-Key yields one signature, for simultaneous repeats and after the process died before its response', async () => {

@@ -45,17 +45,15 @@ export {
   dropReservations,
   endAllowances,
   endReservations,
-  hasTooManyOpen,
   insertReservations,
   keepAllowances,
   lockOwners,
   markAllowancesGone,
-  markAuthorizationsUsed,
-  markAuthorizationUnused,
   type NewReservation,
   type WalletAsset,
   type Want,
 } from './store.ts'
+export { exceededByOpen, markAuthorizationsUsed, markAuthorizationUnused } from './unused-store.ts'
 
 /** Dependencies of the feature funds. */
 export interface FundDeps extends PlatformDeps, ChainPorts, ScreeningPort {

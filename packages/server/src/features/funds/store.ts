@@ -39,12 +39,14 @@ export interface NewReservation extends Want {
   readonly transactionId: ChainTransactionId | null
   /** Nonce of an EIP-3009 authorization that the owner signs: 32 bytes. */
   readonly authorizationNonce: Uint8Array | null
+  /** The caller that has the authorization of a payment signed. */
+  readonly signedBy?: string | undefined
   /** The contract that gets an allowance of the amount, and so may take it also after the transaction has failed. */
   readonly spender?: string | null
 }
 
 /** An account of a network. */
-type Account = Pick<WalletAsset, 'network' | 'owner'>
+export type Account = Pick<WalletAsset, 'network' | 'owner'>
 
 /**
  * Locks these accounts, so that one transaction at a time reserves their money, in any process. Locks are taken in a fixed order, so that
@@ -65,16 +67,17 @@ export async function insertReservations(tx: Tx, tenant: Tenant, rows: readonly 
   const each = <T>(read: (row: NewReservation) => T): T[] => rows.map(read)
   await tx.run(sql`
     insert into reservations (organisation_id, environment, network, owner, asset, reason, subject_id, part, raw_amount, gas_limit, data_bytes,
-      transaction_id, nonce, authorization_nonce, spender)
+      transaction_id, nonce, authorization_nonce, signed_by, spender)
     select ${tenant.organisationId}, ${tenant.environment}, given.network, owner, asset, reason, subject_id, part, raw_amount, given.gas_limit,
-      data_bytes, transaction_id, c.nonce, authorization_nonce, spender
+      data_bytes, transaction_id, c.nonce, authorization_nonce, given.signed_by, spender
     from unnest(
       ${each(({ asset }) => asset.network.name)}::text[], ${each(({ asset }) => asset.owner)}::text[], ${each(({ asset }) => asset.coin.symbol)}::text[],
       ${each(({ reason }) => reason)}::text[], ${each(({ subjectId }) => subjectId)}::text[], ${each(({ part }) => part)}::integer[],
       ${each(({ rawAmount }) => rawAmount)}::numeric[], ${each(({ gasLimit }) => gasLimit)}::numeric[],
       ${each(({ dataBytes }) => dataBytes)}::integer[], ${each(({ transactionId }) => transactionId)}::text[],
-      ${each(({ authorizationNonce }) => authorizationNonce)}::bytea[], ${each(({ spender }) => spender?.toLowerCase() ?? null)}::text[]
-    ) as given (network, owner, asset, reason, subject_id, part, raw_amount, gas_limit, data_bytes, transaction_id, authorization_nonce, spender)
+      ${each(({ authorizationNonce }) => authorizationNonce)}::bytea[], ${each(({ signedBy }) => signedBy ?? null)}::text[],
+      ${each(({ spender }) => spender?.toLowerCase() ?? null)}::text[]
+    ) as given (network, owner, asset, reason, subject_id, part, raw_amount, gas_limit, data_bytes, transaction_id, authorization_nonce, signed_by, spender)
     left join chain_transactions c on c.id = transaction_id`)
 }
 
@@ -93,49 +96,11 @@ export async function assignReservations(
 export async function authorizeReservation(
   tx: Tx,
   subjectId: string,
-  { rawAmount, nonce }: { readonly rawAmount: bigint; readonly nonce: Uint8Array },
+  { rawAmount, nonce, signedBy }: { readonly rawAmount: bigint; readonly nonce: Uint8Array; readonly signedBy: string },
 ): Promise<void> {
   await tx.run(sql`
-    update reservations set raw_amount = ${rawAmount.toString()}, authorization_nonce = ${Buffer.from(nonce)}
+    update reservations set raw_amount = ${rawAmount.toString()}, authorization_nonce = ${Buffer.from(nonce)}, signed_by = ${signedBy}
     where subject_id = ${subjectId} and nonce is null and authorization_nonce is null`)
-}
-
-/**
- * Whether more than these numbers of authorizations may still be used: of an account, and of the transfers and payments of all wallets of
- * organisations on its network. `sharers` selects their ids.
- */
-export async function hasTooManyOpen(
-  db: Queryable,
-  { network, owner }: Account,
-  sharers: Sql,
-  most: { readonly ofAccount: number; readonly ofShare: number },
-): Promise<boolean> {
-  const open = sql`r.network = ${network.name} and r.authorization_nonce is not null and r.used_at is null and r.ended_at is null`
-  const { ofAccount, ofShare } = await db.one(
-    z.object({ ofAccount: z.bigint(), ofShare: z.bigint() }),
-    sql`
-    select (
-      select count(*) from (select from reservations r where r.owner = ${owner} and ${open} limit ${most.ofAccount + 1}) as own
-    ) as of_account, (
-      select count(*) from (
-        select from (${sharers}) as sharer cross join lateral (
-          select from reservations r where r.organisation_id = sharer.id and r.reason = 'transfer' and ${open} limit ${most.ofShare + 1}
-        ) as own limit ${most.ofShare + 1}) as shared
-    ) as of_share`,
-  )
-  return ofAccount > most.ofAccount || ofShare > most.ofShare
-}
-
-/** Marks the authorizations of subjects as used, according to a block that may still be reorganized: their amounts stay reserved. */
-export async function markAuthorizationsUsed(tx: Tx, subjectIds: readonly string[], now: Date): Promise<void> {
-  if (subjectIds.length === 0) return
-  await tx.run(sql`
-    update reservations set used_at = ${now} where subject_id = any(${subjectIds}::text[]) and authorization_nonce is not null`)
-}
-
-/** Marks the authorization of a subject as unused again, because its block is gone. */
-export async function markAuthorizationUnused(tx: Tx, subjectId: string): Promise<void> {
-  await tx.run(sql`update reservations set used_at = null where subject_id = ${subjectId} and used_at is not null`)
 }
 
 /** Deletes a subject's reservations that have no transaction yet, so that it can reserve anew in the same transaction. */

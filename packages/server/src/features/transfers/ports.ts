@@ -29,6 +29,8 @@ export interface Intent {
   readonly operation: PolicyOperation
   /** For a payment: the nonce of the authorization that the wallet signs, 32 bytes. */
   readonly nonce?: Uint8Array
+  /** For a payment: the caller that has it signed. */
+  readonly signedBy?: string
   /** For a payment: the URL that it is for, without its query. */
   readonly resource?: string | null
   /** The refund that it pays, which its approval shows; undefined for any other transfer. */

@@ -143,6 +143,7 @@ async function storeRows(ctx: Pick<Ctx, 'clock' | 'tenant'>, tx: Tx, made: reado
 interface Stored {
   readonly transferId: TransferId
   readonly plan: TransferPlan
+  readonly signedBy?: string
 }
 
 /**
@@ -181,11 +182,11 @@ function reserve(ctx: Pick<Ctx, 'tenant'>, tx: Tx, made: readonly Stored[], { fi
   return insertReservations(
     tx,
     ctx.tenant,
-    made.flatMap(({ transferId, plan }) =>
+    made.flatMap(({ transferId, plan, signedBy }) =>
       wantsOf(ctx.tenant, plan).map((want): NewReservation => {
         const transactionId = want.part === 0 ? (firsts.get(transferId) ?? null) : null
         const authorizationNonce = nonces.get(transferId) ?? null
-        return { ...want, subjectId: transferId, transactionId, authorizationNonce }
+        return { ...want, subjectId: transferId, transactionId, authorizationNonce, signedBy }
       }),
     ),
   )

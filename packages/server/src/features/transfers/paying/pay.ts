@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { type AuthorizationOffer, bytesToHex, formatAmount, hexToBytes, sameAddress } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
+import { actorId } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { Problem } from '../../../platform/errors.ts'
 import { parseUrl } from '../../../platform/parse-url.ts'
@@ -9,7 +10,7 @@ import {
   areCovered,
   authorizeReservation,
   contendedBy,
-  hasTooManyOpen,
+  exceededByOpen,
   lockOwners,
   retryOnContention,
 } from '../../funds/index.ts'
@@ -49,8 +50,8 @@ import {
 } from './store.ts'
 
 const nonceBytes = 32
-/** Most signatures that may still be used: of a wallet address, and of all wallets of a share owner on a network. */
-const openMax = { ofAccount: 1_000, ofShare: 5_000 }
+/** Most signatures that may still be used: of a wallet address, and on a network of a caller and of all wallets of a share owner. */
+const openMax = { address: 1_000, caller: 2_500, organisation: 5_000 }
 /** When to retry a payment that still waits for its approval. */
 const approvalSeconds = 5
 const plainKey = /^[\x20-\x7e]{1,512}$/
@@ -98,7 +99,15 @@ async function storeNew(ctx: Ctx, request: ChallengePayment, source: SourceWalle
     const own = newTransferOf(request, planned)
     const kind = { purpose: 'payment', operation: 'pay', reportedState: 'pending' } as const
     const resource = resourceOf(request, planned)
-    const transferId = await storeOne(tx, { ctx, request: own, plan, nonce, resource, ...kind })
+    const transferId = await storeOne(tx, {
+      ctx,
+      request: own,
+      plan,
+      nonce,
+      signedBy: actorId(ctx.actor),
+      resource,
+      ...kind,
+    })
     const { approvalId } = await lockTransfer(tx, transferId)
     await insertPayment(tx, ctx.tenant, {
       transferId,
@@ -215,14 +224,16 @@ function methodOf({ offer: { method } }: Planned): WalletPaymentRow['method'] {
   return method
 }
 
-/** Refuses a signature beyond those that may be unused. The caller has locked the address; parallel payments of other addresses may exceed `ofShare`. */
+/** Refuses a signature beyond those that may be unused. The address is locked; parallel payments of other addresses may exceed the other two numbers. */
 async function refuseTooMany(
-  { tenant }: Pick<Ctx, 'tenant'>,
+  { actor, tenant }: Pick<Ctx, 'actor' | 'tenant'>,
   tx: Tx,
   { network, source }: TransferPlan,
 ): Promise<void> {
-  if (await hasTooManyOpen(tx, { network, owner: source.address }, sharersOf(tenant.organisationId), openMax))
-    throw failPaying('too-many-unused-payments', { retryAfterSeconds: 60 })
+  const own = { network, owner: source.address, signedBy: actorId(actor), sharers: sharersOf(tenant.organisationId) }
+  const limitOf = await exceededByOpen(tx, own, openMax)
+  if (limitOf === undefined) return
+  throw failPaying('too-many-unused-payments', { limitOf, limit: openMax[limitOf], retryAfterSeconds: 60 })
 }
 
 function watch(
@@ -300,7 +311,7 @@ function refuseClosed(
 }
 
 async function sign(
-  ctx: Pick<Ctx, 'audit' | 'clock' | 'deposits' | 'idempotency' | 'tenant'>,
+  ctx: Pick<Ctx, 'actor' | 'audit' | 'clock' | 'deposits' | 'idempotency' | 'tenant'>,
   tx: Tx,
   transferId: TransferId,
   planned: Planned,
@@ -318,7 +329,8 @@ async function sign(
   await reservePolicyAgain(ctx, tx, { ...movement, ...amount })
   await replaceAmount(tx, amount)
   await setAmount(tx, transferId, rawAmount)
-  await authorizeReservation(tx, transferId, { rawAmount, nonce: hexToBytes(message.draft.authorization.nonce) })
+  const nonce = hexToBytes(message.draft.authorization.nonce)
+  await authorizeReservation(tx, transferId, { rawAmount, nonce, signedBy: actorId(ctx.actor) })
   await refuseTooMany(ctx, tx, plan)
   await setMessage(tx, { transferId, method: methodOf(planned), message })
   await watch(ctx, tx, transferId, planned)
