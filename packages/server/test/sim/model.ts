@@ -173,13 +173,17 @@ export class Model implements Witness {
     }
   }
 
-  /** Each waiting organisation gets its turn before another gets a second one, and so does every signer within it. */
+  /**
+   * Each waiting organisation gets its turn before another gets a second one, and so does every signer within it. A turn sends one
+   * relay of a signer, so a relay waits for one turn of all others with each relay of its own signer.
+   */
   #checkAlone(sale: Sale, lone: readonly Sale[]): void {
     if (sale.requestedAt === undefined) return
     // One more for the organisation that sweeps.
     const organisations = new Set(lone.map(({ tenant }) => tenant.organisationId)).size + 1
-    const signers = new Set(lone.filter(({ tenant }) => tenant === sale.tenant).map(payerOf)).size
-    sale.requestedAt.most ??= organisations * signers + aloneSlack
+    const ofTenant = lone.filter(({ tenant }) => tenant === sale.tenant).map(payerOf)
+    const ofSigner = ofTenant.filter((payer) => payer === payerOf(sale)).length
+    sale.requestedAt.most ??= organisations * new Set(ofTenant).size * ofSigner + aloneSlack
     const waited = this.planned.alone - sale.requestedAt.alone
     if (waited > sale.requestedAt.most) throw new Violation(`${nameOf(sale)} waited for ${waited} lone relays`)
   }
