@@ -336,7 +336,7 @@ test('discover reads the catalogue of the service', async () => {
 
 test('options that cannot work are refused where they are given', async () => {
   const { account: signer } = await aPayer()
-  expect(() => createPayingTools({ signer, limits: {} })).toThrow('limits.perCall is missing. Give an amount')
+  expect(() => createPayingTools({ signer, limits: {} as never })).toThrow('limits.perCall is missing. Give')
   const limits = { perCall: '1' }
   expect(() => createPayingTools({ signer, limits, charactersMax: 5 })).toThrow('charactersMax is 5. Give a whole')
   const wrong: unknown = { signer, limits, balances: 'none' }

@@ -95,6 +95,8 @@ const fetchFaults: [string, unknown, RegExp][] = [
   ['signer', { address: account.address }, /^signer\.signTypedData is missing\./],
   ['signer', { ...account, address: '0x1' }, /^signer\.address is "0x1"\./],
   ['limits', none, /^limits is missing\. .*perCall/],
+  ['limits', {}, /^limits\.perCall is missing\. Give the most for one call, such as "0\.05"/],
+  ['limits', { perDay: '5' }, /^limits\.perCall is missing\./],
   ['limits', { perCall: 0.05 }, /^limits\.perCall is 0\.05\. Give US dollars as text, such as "0\.05"/],
   ['limits', { perCall: '$1' }, /^limits\.perCall is "\$1"\./],
   ['limits', { perDay: 5 }, /^limits\.perDay is 5\./],
@@ -125,6 +127,7 @@ const managedFaults: [string, unknown, RegExp][] = [
   ['wallet', { id: 'mwt_1' }, /^wallet\.wallets is missing\. .*purser\.wallets/],
   ['wallet', { ...managed.wallet, approvedPaymentId: 'x' }, /^wallet\.approvedPaymentId is "x"\./],
   ['limits', none, /^limits is missing\./],
+  ['limits', {}, /^limits\.perCall is missing\./],
   ['limits', { perCall: 0.05 }, /^limits\.perCall is 0\.05\./],
   ['limits', { perCall: '1', perDay: '5' }, /^limits\.perDay is "5"\. With a managed wallet, .*policy/],
   [

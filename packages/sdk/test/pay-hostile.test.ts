@@ -7,7 +7,7 @@ import {
   parsePaymentPayload,
   tempoChargeRequest,
 } from '@purser/protocol'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import {
   createPayingFetch,
   type PayingFetchOptions,
@@ -86,7 +86,7 @@ test('409 is a refusal too, and is not paid again', async () => {
   expect(signer.requested).toHaveLength(1)
 })
 
-test.each(['a connection that breaks', '500', '503', 'settlement_pending'])(
+test.each(['a connection that breaks', '500', '503', 'settlement_pending', 'delivery-in-progress'])(
   'after %s nothing new is signed, and retry sends the same credential again',
   async (trouble) => {
     const seen: unknown[] = []
@@ -98,6 +98,8 @@ test.each(['a connection that breaks', '500', '503', 'settlement_pending'])(
       seen.push([payment, body])
       if (seen.length > 2) return void res.end('goods')
       if (trouble === 'a connection that breaks') return void req.socket.destroy()
+      if (trouble === 'delivery-in-progress')
+        return void res.writeHead(409).end(JSON.stringify({ code: 'delivery-in-progress', title: 'Conflict' }))
       if (trouble !== 'settlement_pending') return void res.writeHead(Number(trouble)).end('boom')
       res.writeHead(402, { ...cent, 'PAYMENT-RESPONSE': encodePaymentResponse(pending) }).end()
     })
@@ -279,6 +281,22 @@ test('a 402 whose body never ends is not read to its end', async () => {
   const response = await stage().pay(url)
   expect(response.status).toBe(402)
   await response.body?.cancel()
+})
+
+test('a refusal whose body never arrives is reported after ten seconds', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const url = await serve((req, res) => {
+    if (req.headers['payment-signature'] === undefined) return void res.writeHead(402, cent).end()
+    res.writeHead(402, { 'content-type': 'application/json' }).write('{')
+  })
+  const { pay, records } = stage()
+  const error = errorOf(pay(url))
+  await vi.waitFor(() => {
+    vi.advanceTimersByTime(10_000)
+    expect(records).toMatchObject([{ outcome: 'rejected', amountUsd: '0.01' }])
+  })
+  expect(await error).toBeInstanceOf(PaymentRejectedError)
 })
 
 test('a callback that throws does not cost the goods', async () => {

@@ -22,16 +22,6 @@ function stage(limits: PayLimits, options: Partial<PayingFetchOptions> = {}) {
   return { signer, fetch, pay: createPayingFetch({ signer, limits, fetch, now: () => noon, ...options }) }
 }
 
-test('without a limit per call nothing is paid, not even a free offer, and the signer is not called', async () => {
-  const { pay, signer } = stage({ perDay: '100' })
-  for (const price of ['0', '1', '10000']) {
-    const error = await errorOf(pay(`${url}?price=${price}`))
-    expect(error).toBeInstanceOf(LimitExceededError)
-    expect(error).toMatchObject({ code: 'limit-exceeded', limit: 'perCall', limitUsd: undefined })
-  }
-  expect(signer.requested).toEqual([])
-})
-
 test('a price is paid up to the limit per call exactly, and one unit above it is refused unsigned', async () => {
   const { pay, signer } = stage({ perCall: '0.01' })
   expect(await (await pay(`${url}?price=10000`)).text()).toBe('goods')
@@ -136,12 +126,12 @@ test('a ledger that cannot be reached refuses the payment unsigned; one that fai
 })
 
 test('what is not an option is refused when the fetch is made', () => {
-  const { signer } = stage({})
+  const { signer } = stage({ perCall: '1' })
   const wrong: Partial<PayingFetchOptions>[] = [
     { limits: { perCall: '1e3' } },
-    { limits: { perDay: '-1' } },
-    { limits: { confirmAbove: '1' } },
-    { limits: { confirm: () => true } },
+    { limits: { perCall: '1', perDay: '-1' } },
+    { limits: { perCall: '1', confirmAbove: '1' } },
+    { limits: { perCall: '1', confirm: () => true } },
     { signer: { ...signer, address: '0x1' } },
     {
       tokens: [
@@ -149,7 +139,8 @@ test('what is not an option is refused when the fetch is made', () => {
       ],
     },
   ]
-  for (const options of wrong) expect(() => createPayingFetch({ signer, limits: {}, ...options })).toThrow(TypeError)
+  for (const options of wrong)
+    expect(() => createPayingFetch({ signer, limits: { perCall: '1' }, ...options })).toThrow(TypeError)
 })
 
 const doing = fc.constantFrom('paid', 'refused', 'failed', 'broken', 'signer-fails', 'declined')

@@ -1,4 +1,4 @@
-import { must, mustCount, mustFunctions, mustOptions } from '../check.ts'
+import { mustCount, mustFunctions, mustOptions } from '../check.ts'
 import type { Balance } from '../managed-wallets.ts'
 import { discoverTool } from './discover.ts'
 import type { PayingToolsOptions } from './options.ts'
@@ -28,8 +28,6 @@ export function createPayingTools(options: PayingToolsOptions): readonly [AgentT
   mustCount('charactersMax', charactersMax, 100)
   mustCount('timeoutMs', timeoutMs, 1)
   mustFunctions({ balances, resources })
-  const remedy = 'Give an amount, such as "0.05". Without perCall nothing is paid.'
-  must(options.limits?.perCall !== undefined, 'limits.perCall', options.limits?.perCall, remedy)
   const payAndFetch = payAndFetchTool(options, charactersMax)
   const others = [
     ...(balances === undefined ? [] : [balanceTool(balances, options.onFault)]),

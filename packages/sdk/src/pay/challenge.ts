@@ -1,4 +1,5 @@
 import { type OfferRules, offersOfMpp, offersOfV1, offersOfV2, x402Headers } from '@purser/protocol'
+import { timeLimit } from '../time-limit.ts'
 import { readBytes } from './bounded.ts'
 import type { Payer } from './payer.ts'
 import { quoteOf, type Reading } from './quotes.ts'
@@ -38,13 +39,23 @@ export async function jsonOf(response: Response): Promise<unknown> {
   }
 }
 
-/** The text of a response body, which stays readable. `undefined` if there is none, or it exceeds the limit. */
+/** How long a refusal or a challenge may take to arrive: the caller learns only then what was paid. */
+const challengeMsMax = 10_000
+
+/**
+ * The text of a response body, which stays readable. `undefined` if there is none, or it exceeds the limit of bytes or
+ * of time.
+ */
 export async function textOf(response: Response): Promise<string | undefined> {
+  const limits = { bytesMax: challengeBytesMax, tinyChunksMax }
+  const late = timeLimit(challengeMsMax, undefined)
   try {
     const { body } = response.clone()
-    const bytes = body === null ? undefined : await readBytes(body, { bytesMax: challengeBytesMax, tinyChunksMax })
+    const bytes = body === null ? undefined : await readBytes(body, limits, late.signal)
     return bytes === undefined || bytes === 'too-large' ? undefined : new TextDecoder().decode(bytes)
   } catch {
     return undefined
+  } finally {
+    late.end()
   }
 }

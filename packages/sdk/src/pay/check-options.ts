@@ -27,7 +27,7 @@ export function checkPayingOptions(options: PayingFetchOptions): void {
   must(typeof signer.signTypedData === 'function', 'signer.signTypedData', signer.signTypedData, remedy)
   const { sendTransaction, signTempoTransaction } = signer
   mustFunctions({ 'signer.sendTransaction': sendTransaction, 'signer.signTempoTransaction': signTempoTransaction })
-  const shape = 'Give limits such as { perCall: "0.05", perDay: "5" }. Without perCall nothing is paid.'
+  const shape = 'Give limits such as { perCall: "0.05", perDay: "5" }.'
   must(typeof limits === 'object' && limits !== null && !Array.isArray(limits), 'limits', limits, shape)
   mustNames('limits', limits, limitNames, 'limit')
   mustFunctions({ 'limits.confirm': limits.confirm })

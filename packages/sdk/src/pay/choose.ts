@@ -14,13 +14,11 @@ export function choose(payer: Payer, readings: readonly Reading[]): readonly [Qu
   const [cheapest] = [...quotes].sort(byPrice)
   if (cheapest === undefined) throw new UnsupportedPaymentError(refusals)
   const { perCall } = payer.limits
-  const [first, ...others] = quotes
-    .filter(({ usd }) => perCall !== undefined && usd <= perCall)
-    .sort(offerOrder(payer.prefer))
+  const [first, ...others] = quotes.filter(({ usd }) => usd <= perCall).sort(offerOrder(payer.prefer))
   if (first !== undefined) return [first, ...others]
   throw new LimitExceededError({
     limit: 'perCall',
-    limitUsd: perCall === undefined ? undefined : formatUsd(perCall),
+    limitUsd: formatUsd(perCall),
     amountUsd: formatUsd(cheapest.usd),
     spentUsd: '0',
   })

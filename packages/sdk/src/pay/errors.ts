@@ -32,7 +32,7 @@ export class PaymentError extends Error {
 }
 
 /**
- * Nothing was signed: the payment would exceed a limit, or no limit is set, so nothing may be paid.
+ * Nothing was signed: the payment would exceed a limit.
  *
  * @example
  * import { LimitExceededError } from '@purser/sdk/pay'
@@ -44,14 +44,14 @@ export class PaymentError extends Error {
  */
 export class LimitExceededError extends PaymentError {
   readonly limit: 'perCall' | 'perHostPerDay' | 'perDay'
-  /** Decimal dollars. `undefined` if the limit is not set. */
+  /** Decimal dollars. `undefined` if a ledger of yours applies a limit that the options do not set. */
   readonly limitUsd: string | undefined
   readonly amountUsd: string
   /** The amount already counted towards the limit. */
   readonly spentUsd: string
 
   constructor(facts: Pick<LimitExceededError, 'limit' | 'limitUsd' | 'amountUsd' | 'spentUsd'>) {
-    const most = facts.limitUsd === undefined ? 'is not set, so nothing is paid' : `is ${facts.limitUsd} USD`
+    const most = facts.limitUsd === undefined ? 'does not allow it' : `is ${facts.limitUsd} USD`
     super('limit-exceeded', `${facts.amountUsd} USD is requested; the limit ${facts.limit} ${most}.`)
     this.limit = facts.limit
     this.limitUsd = facts.limitUsd

@@ -3,10 +3,10 @@ import type { Ledger } from './ledger.ts'
 import type { PaymentRecord, ProposedPayment, Protocol } from './payment.ts'
 import type { Signer } from './signer.ts'
 
-/** Spending limits in decimal dollars. Without `perCall` nothing is paid. */
+/** Spending limits in decimal dollars. */
 export interface PayLimits {
   /** The maximum per call. `"0"` allows only free offers (zero-amount proofs). */
-  readonly perCall?: string | undefined
+  readonly perCall: string
   /** The maximum per host and UTC day. All ports of a host count together. */
   readonly perHostPerDay?: string | undefined
   /** The maximum for all hosts per UTC day. */

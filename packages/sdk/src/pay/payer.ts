@@ -22,7 +22,7 @@ import type { Signer } from './signer.ts'
 
 /** The parsed limits. Dollars are in units of 10^-18. */
 interface ReadLimits {
-  readonly perCall: bigint | undefined
+  readonly perCall: bigint
   readonly counted: { readonly perHostPerDay: string | undefined; readonly perDay: string | undefined }
   readonly confirm: { readonly above: bigint; readonly ask: (payment: ProposedPayment) => unknown } | undefined
   readonly hosts: ReadonlySet<string> | undefined
@@ -86,13 +86,15 @@ function readLimits(limits: PayLimits): ReadLimits {
   const { perHostPerDay, perDay } = limits
   readUsd('perHostPerDay', perHostPerDay)
   readUsd('perDay', perDay)
-  return {
-    perCall: readUsd('perCall', limits.perCall),
+  const perCall = readUsd('perCall', limits.perCall)
+  const others = {
     counted: { perHostPerDay, perDay },
     confirm: readConfirm(limits),
     hosts: limits.hosts && new Set(limits.hosts.map((host) => host.toLowerCase())),
     networks: limits.networks && new Set(limits.networks.map((name) => networkOf('limits.networks', name).name)),
   }
+  must(perCall !== undefined, 'limits.perCall', perCall, 'Give the most for one call, such as "0.05".')
+  return { perCall, ...others }
 }
 
 function readUsd(name: string, text: string | undefined): bigint | undefined {

@@ -78,7 +78,7 @@ export async function payFromWallet(
   const body = {
     fromWalletId: wallet.id,
     challenge: await challengeOf(response, readings),
-    maxAmount: limits.perCall ?? '0',
+    maxAmount: limits.perCall,
     ...(limits.networks === undefined ? {} : { chains: chainsOf(limits.networks) }),
     ...(prefer === undefined ? {} : { prefer }),
     ...(approvedPaymentId === undefined ? {} : { approvedPaymentId }),
