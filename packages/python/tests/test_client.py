@@ -53,6 +53,20 @@ class Client(unittest.TestCase):
         self.assertEqual(first["headers"]["authorization"], f"Bearer {KEY}")
         self.assertNotEqual(first["headers"]["idempotency-key"], second["headers"]["idempotency-key"])
 
+    def test_the_key_goes_over_plain_http_to_this_machine_only_and_elsewhere_if_that_is_allowed(self):
+        for address in ("http://pay.example.com", "http://127.0.0.1.example.com", "http://localhost.example.com:80"):
+            with self.assertRaisesRegex(ValueError, "in the clear.*allow_insecure"):
+                Purser(KEY, address)
+            Purser(KEY, address, allow_insecure=True)
+        for address in ("http://localhost:4200", "http://127.0.0.1", "http://[::1]:4200", "https://pay.example.com"):
+            Purser(KEY, address)
+
+    def test_a_path_without_its_slash_which_would_name_another_host_is_refused(self):
+        for path in (".evil.example/account", "@evil.example/account", "account"):
+            with self.assertRaisesRegex(ValueError, "Begin it with a slash"):
+                self.purser.request("GET", path)
+        self.assertEqual(self.fake.seen, [])
+
     def test_a_filter_by_metadata_is_one_parameter_with_the_name_of_the_member(self):
         self.fake.script("/wallet-infra/transfers", (200, [], {}))
         self.purser.transfers.list(status="failed", metadata={"order id": "4&2"}).page()

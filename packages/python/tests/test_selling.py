@@ -64,7 +64,7 @@ class Releases(unittest.TestCase):
             "        started.release()\n"
             "        threading.Event().wait()\n"
             "started = threading.Semaphore(0)\n"
-            f"seller, late = [Seller(Purser('svc_test_sk_1', 'http://a.test', connections=Silent()), '{WALLET}') for _ in '12']\n"
+            f"seller, late = [Seller(Purser('svc_test_sk_1', 'https://a.test', connections=Silent()), '{WALLET}') for _ in '12']\n"
             "def at_end():\n"
             "    late.release('pay_2', 'st_secret')\n"
             "    print('ended', flush=True)\n"
@@ -600,6 +600,6 @@ class Parts(unittest.TestCase):
     def test_options_with_which_nothing_can_be_sold_are_refused_at_once(self):
         for options in ({"price": "$1"}, {"price": 0.01}, {"price": "1", "protocols": []}, {"price": "1", "on_pending": "x"}):
             self.assertRaises(ValueError, lambda given=options: Route(**given))
-        purser = Purser("svc_test_sk_1", "http://a.test")
+        purser = Purser("svc_test_sk_1", "https://a.test")
         self.assertRaises(ValueError, wsgi.WsgiSeller, None, purser, "wallet", {"/a": "1"})
         self.assertRaises(ValueError, wsgi.WsgiSeller, None, purser, WALLET, {"a": "1"})

@@ -3,7 +3,9 @@ import type { Environment } from './api-keys.ts'
 import { approvalsOf } from './approvals.ts'
 import { billingOf } from './billing.ts'
 import {
+  isConfidential,
   must,
+  mustBooleans,
   mustCount,
   mustFunctions,
   mustKey,
@@ -34,6 +36,10 @@ import { withdrawalsOf } from './withdrawals.ts'
 export interface PurserOptions extends ConnectionOptions {
   /** `svc_test_sk_…` or `svc_live_sk_…`. A secret: keep it out of browsers and logs. */
   readonly apiKey: string
+  /**
+   * Allows plain HTTP to a host other than this machine. Others on the network can then read the key and use it.
+   */
+  readonly allowInsecure?: boolean | undefined
 }
 
 /** Options of a client in a browser, for the person whose sign-in cookie the browser has. */
@@ -120,6 +126,7 @@ export function createPurser(options: PurserOptions | SessionOptions) {
 export const clientOptions: Named<PurserOptions> = {
   apiKey: true,
   baseUrl: true,
+  allowInsecure: true,
   fetch: true,
   timeoutMs: true,
   maxRetries: true,
@@ -145,6 +152,7 @@ export function checkConnection(options: PurserOptions | SessionOptions): void {
   mustOptions(options, 'The first argument')
   const { baseUrl, fetch, timeoutMs, maxRetries, retry } = options
   mustWebAddress('baseUrl', baseUrl, 'https://pay.example.com')
+  if (!('session' in options)) mustKeepSecret(options)
   mustFunctions({ fetch })
   mustCount('timeoutMs', timeoutMs, 1)
   mustCount('maxRetries', maxRetries, 0)
@@ -153,6 +161,14 @@ export function checkConnection(options: PurserOptions | SessionOptions): void {
   const delays = ['delayMsFirst', 'delayMsMax', 'retryAfterMsMax'] as const
   mustNames('retry', retry, delays, 'option')
   for (const name of delays) mustCount(`retry.${name}`, retry[name], 0)
+}
+
+/** Throws a `TypeError` for an address to which the key would be sent in the clear. */
+function mustKeepSecret({ baseUrl, allowInsecure = false }: PurserOptions): void {
+  mustBooleans({ allowInsecure })
+  const remedy =
+    'The API key would be sent in the clear. Give an https URL, or http on this machine; or set allowInsecure.'
+  must(allowInsecure || isConfidential(new URL(baseUrl)), 'baseUrl', baseUrl, remedy)
 }
 
 function callerOf(options: PurserOptions | SessionOptions): Pick<TransportSettings, 'identity' | 'credentials'> {

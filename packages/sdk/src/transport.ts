@@ -73,7 +73,7 @@ export function transport(settings: TransportSettings): { readonly send: Send; r
   return {
     send: (method, path, options = {}) => {
       checkCall(options)
-      const url = settings.baseUrl + path + queryOf(options.query)
+      const url = urlOf(settings, path, options)
       const request = requestOf(settings, method, options)
       const isOnce = options.upload?.body instanceof ReadableStream
       const patience = isOnce ? { ...options, maxRetries: 0 } : options
@@ -81,12 +81,18 @@ export function transport(settings: TransportSettings): { readonly send: Send; r
     },
     open: (path, options = {}) => {
       checkCall(options)
-      const url = settings.baseUrl + path + queryOf(options.query)
+      const url = urlOf(settings, path, options)
       const headers = { ...options.headers, ...settings.identity }
       const request: RequestInit = { ...sameForAll(settings), method: 'GET', headers }
       return withRetries(settings, options, () => openOnce(settings, url, request, options))
     },
   }
+}
+
+/** The URL of a path. Without its first slash, the path would be part of another host name. */
+function urlOf({ baseUrl }: TransportSettings, path: string, { query }: Pick<RequestOptions, 'query'>): string {
+  must(path.startsWith('/'), 'The path', path, 'Begin it with a slash, such as "/account".')
+  return baseUrl + path + queryOf(query)
 }
 
 /** The options of every call. A caller without types may mistype one: without its Idempotency-Key a payment is not the same again. */

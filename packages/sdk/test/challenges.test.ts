@@ -20,7 +20,7 @@ function aPurser(lifeMs = hour) {
     return Response.json({ x402: null, x402V1: null, mpp, expiresAt })
   }
   return {
-    purser: createPurser({ apiKey: `svc_test_sk_${'a'.repeat(49)}`, baseUrl: 'http://purser.test', fetch: response }),
+    purser: createPurser({ apiKey: `svc_test_sk_${'a'.repeat(49)}`, baseUrl: 'https://purser.test', fetch: response }),
     batches,
     hold: () => {
       open = gate.promise
@@ -83,7 +83,7 @@ test('an error of Purser reaches the waiting payer, and the next payer requests 
     const expiresAt = new Date(Date.now() + hour).toISOString()
     return Response.json({ x402: null, x402V1: null, mpp: ['Payment id="1"', 'Payment id="2"'], expiresAt })
   }
-  const options = { apiKey: `svc_test_sk_${'a'.repeat(49)}`, baseUrl: 'http://purser.test', fetch: response }
+  const options = { apiKey: `svc_test_sk_${'a'.repeat(49)}`, baseUrl: 'https://purser.test', fetch: response }
   const take = challengesAhead(createPurser(options), 2)
   await expect(take(requested)).rejects.toThrow()
   expect((await take(requested)).mpp).toBe('Payment id="2"')

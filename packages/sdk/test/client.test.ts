@@ -280,3 +280,27 @@ test('any operation can be called by method and path', async () => {
   expect(made).toEqual({ made: true })
   expect(fake.seen[0]).toMatchObject({ method: 'POST', body: { x: 1 } })
 })
+
+test('the key goes over plain HTTP to this machine only, and elsewhere if that is allowed', async () => {
+  const sent: string[] = []
+  const record: typeof fetch = async (input) => {
+    sent.push(String(input))
+    return Response.json({})
+  }
+  const elsewhere = { baseUrl: 'http://purser.internal:4200', allowInsecure: true }
+  for (const options of [elsewhere, { baseUrl: 'http://localhost:4200' }, { baseUrl: 'http://[::1]:4200' }])
+    await createPurser({ apiKey, fetch: record, ...options }).request('GET', '/account')
+  expect(sent).toEqual([
+    'http://purser.internal:4200/account',
+    'http://localhost:4200/account',
+    'http://[::1]:4200/account',
+  ])
+})
+
+test('a path without its slash, which would name another host, is refused', async () => {
+  const purser = client({ fetch: () => Promise.reject(new Error('it was sent')) })
+  for (const path of ['.evil.example/account', '@evil.example/account', ':81/account', 'account'] as never[]) {
+    await expect(async () => purser.request('GET', path)).rejects.toThrow(/^The path is .* Begin it with a slash/)
+    await expect(async () => purser.list(path).page()).rejects.toThrow(/^The path is/)
+  }
+})

@@ -203,7 +203,7 @@ test.each([
 })
 
 test('the same of all routes is thrown when the seller is opened', () => {
-  const wallet = { apiKey: 'svc_test_sk_x', baseUrl: 'http://purser.test', walletId: 'byw_1' }
+  const wallet = { apiKey: 'svc_test_sk_x', baseUrl: 'https://purser.test', walletId: 'byw_1' }
   expect(() => onExpress.walletMiddleware({ ...wallet, sessionTtl: 5 })).toThrow(/sessionTtl/)
 })
 

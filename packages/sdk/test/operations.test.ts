@@ -105,7 +105,7 @@ function recordingClient() {
     if (headers.get('accept') === 'text/event-stream') return new Response(null, { status: 204 })
     return Response.json(/^\/(payments|sessions)/.test(url.pathname) && init?.method === 'POST' ? believable : [])
   }
-  return { sent, purser: createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: record, maxRetries: 0 }) }
+  return { sent, purser: createPurser({ apiKey, baseUrl: 'https://purser.test', fetch: record, maxRetries: 0 }) }
 }
 
 const believable = {

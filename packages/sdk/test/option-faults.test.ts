@@ -16,7 +16,7 @@ type Made = (options: never) => unknown
 
 const none = undefined
 const privateKey = `0x${'5ec2e7'.repeat(10)}5ec2`
-const client = { apiKey: 'svc_test_sk_for-the-sdk-tests', baseUrl: 'http://purser.test' }
+const client = { apiKey: 'svc_test_sk_for-the-sdk-tests', baseUrl: 'https://purser.test' }
 const wallet = { ...client, walletId: 'byw_1' }
 const pay = { signer: account, limits: { perCall: '0.05' } }
 const managed = { wallet: { id: 'mwt_1', wallets: { pay: async () => none } }, limits: { perCall: '0.05' } }
@@ -29,6 +29,9 @@ const clientFaults: [string, unknown, RegExp][] = [
   ['baseUrl', none, /^baseUrl is missing\. .*https:/],
   ['baseUrl', 'pay.example.com', /^baseUrl is "pay\.example\.com"\./],
   ['baseUrl', 'ftp://pay.example.com', /^baseUrl is "ftp:/],
+  ['baseUrl', 'http://pay.example.com', /^baseUrl is "http:.*in the clear.*https.*allowInsecure/],
+  ['baseUrl', 'http://127.0.0.1.example.com', /^baseUrl is "http:.*in the clear/],
+  ['allowInsecure', 'yes', /^allowInsecure is "yes"\. Give true or false/],
   ['fetch', 'node-fetch', /^fetch is "node-fetch"\. Give a function/],
   ['timeoutMs', '30s', /^timeoutMs is "30s"\. Give a whole number, at least 1/],
   ['timeoutMs', 0, /^timeoutMs is 0\./],

@@ -26,7 +26,7 @@ function aGate(...answers: Response[]) {
     const next = answers.length > 1 ? answers.shift() : answers[0]
     return next?.clone() ?? new Response(null, { status: 500 })
   }
-  const purser = createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: response, maxRetries: 0 })
+  const purser = createPurser({ apiKey, baseUrl: 'https://purser.test', fetch: response, maxRetries: 0 })
   return { gate: openGate(purser, { walletId: 'byw_1' }, () => clock.now), requested, clock }
 }
 
@@ -74,7 +74,7 @@ test('Purser keeps no answer to a look at a session: none is kept for invented t
     keys.push(new Headers(init?.headers).get('idempotency-key'))
     return no()
   }
-  const purser = createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: response, maxRetries: 0 })
+  const purser = createPurser({ apiKey, baseUrl: 'https://purser.test', fetch: response, maxRetries: 0 })
   const gate = openGate(purser, { walletId: 'byw_1' }, () => noon)
   for (const number of [1, 2]) expect(await gate.check(tokenNumber(number), host)).toBeUndefined()
   expect(keys).toEqual([null, null])
@@ -103,7 +103,7 @@ test('the session of a payment is opened once, and again only when that failed',
   ]
   let calls = 0
   const response: typeof fetch = async () => answers[calls++] ?? new Response(null, { status: 500 })
-  const purser = createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: response, maxRetries: 0 })
+  const purser = createPurser({ apiKey, baseUrl: 'https://purser.test', fetch: response, maxRetries: 0 })
   const open = sessionOpener(purser, 'pay_1', 60)
   await expect(open()).rejects.toMatchObject({ status: 502 })
   const opened = await Promise.all([open(), open(), open()])

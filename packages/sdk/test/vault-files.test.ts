@@ -225,7 +225,7 @@ test('a download may take longer than the timeout, which is for its beginning', 
     init?.signal?.addEventListener('abort', () => void body.writable.abort(init.signal?.reason))
     return new Response(body.readable)
   }
-  const { vaults } = createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: slow, timeoutMs: 200 })
+  const { vaults } = createPurser({ apiKey, baseUrl: 'https://purser.test', fetch: slow, timeoutMs: 200 })
   const response = await vaults.files.get('vlt_1', 'fil_1')
   const text = response.text()
   await vi.advanceTimersByTimeAsync(60_000)
@@ -241,7 +241,7 @@ test('a download that does not begin is given up at the timeout', async () => {
     new Promise((_resolve, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)))
   const { vaults } = createPurser({
     apiKey,
-    baseUrl: 'http://purser.test',
+    baseUrl: 'https://purser.test',
     fetch: never,
     timeoutMs: 200,
     maxRetries: 0,

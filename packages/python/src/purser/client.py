@@ -26,12 +26,19 @@ class Purser(Operations):
         timeout: float = 30.0,
         retry: Retry = Retry(),
         connections: Optional[Connections] = None,
+        allow_insecure: bool = False,
     ) -> None:
         if not re.fullmatch(r"[\x21-\x7e]+", api_key):
             raise ValueError("api_key is empty, or contains white space or control characters. Give the whole key.")
         parts = urlsplit(base_url)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None:
             raise ValueError(f"base_url must be an http(s) URL, such as https://api.example.com: {base_url!r}")
+        is_local = re.fullmatch(r"localhost|127(\.[0-9]+){3}|::1", parts.hostname or "") is not None
+        if parts.scheme == "http" and not is_local and not allow_insecure:
+            raise ValueError(
+                f"base_url is {base_url!r}. The API key would be sent in the clear. Give an https URL, or http on this "
+                "machine; or set allow_insecure."
+            )
         self._connections = connections or StandardConnections()
         address = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         settings = {"connections": self._connections, "timeout": timeout, "retry": retry}

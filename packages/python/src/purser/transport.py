@@ -187,6 +187,8 @@ class Transport:
         return headers, json.dumps(body, allow_nan=False).encode()
 
     def _request(self, method: str, path: str, query: Any, payload: Any, timeout: Optional[float]) -> HttpRequest:
+        if not path.startswith("/"):  # It would be part of another host name.
+            raise ValueError(f'path is {path!r}. Begin it with a slash, such as "/account".')
         headers, body = payload
         own = {"authorization": f"Bearer {self._api_key}", "user-agent": "purser-python/0.1.0"}
         url = self._base_url + path + _query_of(query or {})

@@ -1,4 +1,4 @@
-import { must, mustCount, mustFunctions, mustKnow } from '../check.ts'
+import { isConfidential, must, mustCount, mustFunctions, mustKnow } from '../check.ts'
 import { timeLimit } from '../time-limit.ts'
 import { type Jwks, readJwks } from './keys.ts'
 
@@ -70,10 +70,8 @@ function checkOptions(options: FetchKeysOptions): void {
 
 function trustworthy(baseUrl: string): URL {
   const url = typeof baseUrl === 'string' && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
-  const isLocal = url !== undefined && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)
-  const isTrusted = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)
   const remedy = 'Give the address of the service: https, such as https://pay.example.com, or http on this machine.'
-  must(isTrusted, 'baseUrl', baseUrl, remedy)
+  must(url !== undefined && isConfidential(url), 'baseUrl', baseUrl, remedy)
   return url
 }
 
