@@ -102,11 +102,11 @@ export function isFinal({ status, code, problem }: PurserError): boolean {
 /** The service's refusal, or why the outcome is unknown, with the idempotency key that a retry must use. */
 export function refusalOf(error: PurserError, idempotencyKey: string | undefined): CallToolResult {
   const { status, code, problem, requestId, retryAfterSeconds } = error
-  const unknown = {
-    type: code,
-    title: status === undefined ? 'No Response' : 'Unexpected Response',
-    detail: error.message,
-  }
+  // The message of the error has the address of the service, which over HTTP may be one of the operator's own network.
+  const unknown =
+    status === undefined
+      ? { type: code, title: 'No Response', detail: 'The service did not respond.' }
+      : { type: code, title: 'Unexpected Response', detail: error.message }
   return refused({
     ...(problem ?? unknown),
     status,

@@ -245,6 +245,7 @@ test('a service that does not answer is a result that says that nothing is known
     isError: true,
     read: { title: 'No Response', advice: expect.stringContaining('may or may not') },
   })
+  expect(JSON.stringify(first), 'the address of the service').not.toContain('127.0.0.1')
   expect(again.read.idempotencyKey).toBe(first.read.idempotencyKey)
   const other = await call('vaults_create', { description: 'b' })
   expect(other.read.idempotencyKey).not.toBe(first.read.idempotencyKey)
