@@ -1,6 +1,8 @@
+import { toHex } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
+import { aSettledPayment, mineUntilFinal, refund } from '../refund-stage.ts'
 import {
   aMaster,
   aTransferStage,
@@ -28,6 +30,13 @@ async function isAwaited(id: string): Promise<boolean> {
   return (await stage.world.database.db.one(z.object({ isAwaited: z.boolean() }), statement)).isAwaited
 }
 
+function lieWith(changes: object): void {
+  stage.node.lie('eth_getTransactionReceipt', async ({ truth }) => {
+    const reply = await truth()
+    return 'result' in reply && reply.result !== null ? { result: { ...Object(reply.result), ...changes } } : reply
+  })
+}
+
 const lies = {
   'in another block': { blockNumber: '0x1', blockHash: `0x${'7'.repeat(64)}` },
   'without its logs': { logs: [] },
@@ -38,10 +47,7 @@ test.each(Object.entries(lies))(
   async (_, lie) => {
     const id = await begin(stage, bodyFrom(await aMaster(stage)))
     await expect.poll(() => isAwaited(id), driving).toBe(true)
-    stage.node.lie('eth_getTransactionReceipt', async ({ truth }) => {
-      const reply = await truth()
-      return 'result' in reply && reply.result !== null ? { result: { ...Object(reply.result), ...lie } } : reply
-    })
+    lieWith(lie)
     await stage.chain.mine({ blocks: 40 })
     const seen = new Set<unknown>()
     const ended = async (): Promise<boolean> => {
@@ -54,3 +60,11 @@ test.each(Object.entries(lies))(
     expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
   },
 )
+
+test('a payment in a final block is refunded, although a node shows its receipt in the newest one', async () => {
+  const { paymentId } = await aSettledPayment(stage)
+  await mineUntilFinal(stage)
+  const { number, hash: blockHash } = await stage.chain.getBlock()
+  lieWith({ blockNumber: toHex(number), blockHash })
+  expect((await refund(stage, paymentId)).status).toBe(201)
+})
