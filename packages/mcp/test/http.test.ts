@@ -26,13 +26,36 @@ const unknownKey = composeApiKey('test', new Uint8Array(32).fill(7))
 /** The server with every tool, and what it reported. */
 async function aServer({ baseUrl = stage.world.base, hosts = [] as readonly string[], proxies = 0 } = {}) {
   const faults: Error[] = []
+  const calls: FollowedCall[] = []
   const options = {
     baseUrl,
-    serverOf: (deps, waitingOf) => mcpServer({ ...deps, tools, version: '0.1.0' }, waitingOf),
+    serverOf: (deps, waitingOf) => mcpServer({ ...deps, tools, version: '0.1.0' }, followed(calls, waitingOf)),
     onError: (error) => void faults.push(error),
   } satisfies Parameters<typeof mcpHttpServer>[0]
   const { port } = await listening(mcpHttpServer(options, { hosts, proxies }))
-  return { url: new URL(`http://127.0.0.1:${port}/mcp`), port, faults }
+  return { url: new URL(`http://127.0.0.1:${port}/mcp`), port, faults, calls }
+}
+
+interface FollowedCall {
+  /** Whether the server knows that its client does not wait any more. */
+  readonly isLost: () => boolean
+  readonly ended: Promise<void>
+}
+
+type WaitingOf = NonNullable<Parameters<typeof mcpServer>[1]>
+
+/** Adds each call of a tool to `calls`. */
+function followed(calls: FollowedCall[], waitingOf: WaitingOf): WaitingOf {
+  return (request) => {
+    const waiting = waitingOf(request)
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    calls.push({ isLost: waiting.isLost, ended })
+    const end = (): void => {
+      waiting.end()
+      resolve()
+    }
+    return { ...waiting, end }
+  }
 }
 
 /** The service, except that nothing it creates is answered before `answer` is called. */
@@ -214,7 +237,7 @@ test('a key has at most 32 requests at once', async () => {
 
 test.each(revisions)('a transfer that a client gives up and sends again is one, in revision %s', async (revision) => {
   const { baseUrl, response } = await aLateService()
-  const { url } = await aServer({ baseUrl })
+  const { url, calls } = await aServer({ baseUrl })
   const { call } = await anHttpAgent(url, stage.key, revision)
   const master = await aMaster(stage)
   const body = bodyFrom(master)
@@ -225,9 +248,9 @@ test.each(revisions)('a transfer that a client gives up and sends again is one, 
   giving.abort()
   await expect(given).rejects.toThrow()
   // The server reads that the call is canceled. Then the call ends there, after its client has gone.
-  await delay(2_000)
+  await expect.poll(() => calls[0]?.isLost()).toBe(true)
   response()
-  await delay(2_000)
+  await calls[0]?.ended
   const again = await call('transfers_create', body)
   expect([again.isError, again.structured.fromWalletId]).toEqual([false, master.id])
   expect(await transfersOf(master.id)).toBe(1)
@@ -235,7 +258,7 @@ test.each(revisions)('a transfer that a client gives up and sends again is one, 
 
 test('a transfer whose connection breaks before the result is one when it is sent again', async () => {
   const { baseUrl, response } = await aLateService()
-  const { url } = await aServer({ baseUrl })
+  const { url, calls } = await aServer({ baseUrl })
   const master = await aMaster(stage)
   const body = bodyFrom(master)
   const leaving = new AbortController()
@@ -254,9 +277,9 @@ test('a transfer whose connection breaks before the result is one when it is sen
   }
   leaving.abort()
   await expect(read).rejects.toThrow()
-  await delay(2_000)
+  await expect.poll(() => calls[0]?.isLost()).toBe(true)
   response()
-  await delay(2_000)
+  await calls[0]?.ended
   const { call } = await anHttpAgent(url, stage.key, '2025-11-25')
   expect((await call('transfers_create', body)).isError).toBe(false)
   expect(await transfersOf(master.id)).toBe(1)

@@ -83,26 +83,30 @@ function readTexts(value: unknown, count: number): string[] | null | undefined {
 export function readVerification(body: unknown): Verification | undefined {
   if (!isRecord(body)) return undefined
   const { valid, paymentId, protocol, amount, coin, settlementPending, settlementToken } = body
-  if (valid !== true || typeof paymentId !== 'string' || (protocol !== 'x402' && protocol !== 'mpp')) return undefined
+  const terms = readTerms(body)
+  if (
+    terms === undefined ||
+    valid !== true ||
+    typeof paymentId !== 'string' ||
+    (protocol !== 'x402' && protocol !== 'mpp')
+  )
+    return undefined
   if (typeof amount !== 'string' || typeof coin !== 'string') return undefined
   if (typeof settlementPending !== 'boolean' || typeof settlementToken !== 'string') return undefined
   const [txHash, settledAt] = [textOrNull(body.txHash), textOrNull(body.settledAt)]
   const payer = textOrNull(body.payer)
   const money = { amount, coin, payer, txHash, settledAt }
-  return { valid, paymentId, protocol, ...readTerms(body), ...money, settlementPending, settlementToken }
+  return { valid, paymentId, protocol, ...terms, ...money, settlementPending, settlementToken }
 }
 
 type Terms = Pick<Verification, 'scheme' | 'method' | 'challengeId' | 'network' | 'redeemable'>
 
-/** The payment terms of a verification. Older versions of Purser do not send them. */
-function readTerms({ scheme, method, challengeId, network, redeemable }: Record<string, unknown>): Terms {
-  return {
-    scheme: textOrNull(scheme) ?? '',
-    method: method === 'evm' || method === 'tempo' ? method : null,
-    challengeId: textOrNull(challengeId),
-    network: textOrNull(network) ?? '',
-    redeemable: redeemable === true,
-  }
+/** The payment terms of a verification. `method` is null for a method that this version does not know. */
+function readTerms(body: Record<string, unknown>): Terms | undefined {
+  const { scheme, method, challengeId, network, redeemable } = body
+  if (typeof scheme !== 'string' || typeof network !== 'string' || typeof redeemable !== 'boolean') return undefined
+  const known = method === 'evm' || method === 'tempo' ? method : null
+  return { scheme, method: known, challengeId: textOrNull(challengeId), network, redeemable }
 }
 
 /** Reads a redemption. Undefined without the token that finishes it. */

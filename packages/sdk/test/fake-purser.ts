@@ -161,6 +161,7 @@ export function verification(changed: Record<string, unknown>): Record<string, u
     payer,
     txHash: null,
     settledAt: null,
+    redeemable: false,
     settlementPending: true,
     settlementToken: 'settlement-token-secret',
     ...changed,

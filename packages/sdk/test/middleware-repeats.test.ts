@@ -63,6 +63,19 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     expect(at.shop.runs).toHaveLength(1)
   }
 
+  test('a redemption that could not be returned is a fault of the delivery', async () => {
+    at.fake.script('/verify', good, duplicate)
+    at.fake.script('/settle', unknown)
+    at.fake.script('/undelivered', problem(422, 'invalid-request'))
+    const credential = offered()
+    expect((await at.buy(credential)).status).toBe(503)
+    at.fake.script('/settle', settledNow)
+    at.fake.script('/redeem', granted)
+    await leaveAfterRedeemed(credential)
+    const fault = { stage: 'delivery', error: { code: 'invalid-request' } }
+    await vi.waitFor(() => expect(at.shop.faults.at(-1)).toMatchObject(fault))
+  })
+
   test('if the payer disconnects after the delivery of a stored response was recorded, the next request gets that response', async () => {
     at.fake.script('/verify', good, duplicate)
     at.fake.script('/settle', unknown)

@@ -51,7 +51,9 @@ export function purchaseOf(
       seller.kept.keep(keptKeyOf(context, credential), kept)
       // Lets another process serve a GET at once. If this fails, the payer's next request repeats it.
       if (redemptionToken !== undefined)
-        releaseRedemption(seller, payment.paymentId, redemptionToken).catch(() => undefined)
+        releaseRedemption(seller, payment.paymentId, redemptionToken).catch((error: unknown) =>
+          seller.onFault({ stage: 'delivery', error, payment }),
+        )
     },
   }
   return purchase

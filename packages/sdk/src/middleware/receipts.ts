@@ -1,7 +1,6 @@
 import { decodeMppJson, formatReceipt, offerReceiptKey, parseMppCredential, receiptExtension } from '@purser/protocol'
 import type { VerifiedPayment } from '../payments.ts'
 import { isRecord } from '../problem.ts'
-import { mppFactsOf } from './contract.ts'
 import type { Credential, MppSent, X402Credential } from './credential.ts'
 import { encodeHeader } from './headers.ts'
 import type { OwnResponse } from './responses.ts'
@@ -39,12 +38,11 @@ function x402Receipt(credential: X402Credential, payer: string | null, { txHash,
 function mppReceipt(credential: MppSent, payment: VerifiedPayment, { txHash, settledAt }: Moved): string {
   const parsed = parseMppCredential(credential.value)
   const echoed = parsed.ok ? parsed.value.challenge : undefined
-  const facts = mppFactsOf(payment)
-  const challengeId = facts.challengeId ?? echoed?.id
-  const chainId = chainIdOf(facts.network, echoed?.request)
+  const challengeId = payment.challengeId ?? echoed?.id
+  const chainId = chainIdOf(payment.network, echoed?.request)
   return formatReceipt({
     status: 'success',
-    method: facts.method ?? echoed?.method ?? 'stub',
+    method: payment.method ?? echoed?.method ?? 'stub',
     timestamp: settledAt ?? new Date().toISOString(),
     reference: txHash ?? challengeId ?? payment.paymentId,
     ...(challengeId !== undefined && { challengeId }),
@@ -52,8 +50,8 @@ function mppReceipt(credential: MppSent, payment: VerifiedPayment, { txHash, set
   })
 }
 
-function chainIdOf(network: string | null, request: string | undefined): number | undefined {
-  const [, reference] = /^eip155:([1-9]\d{0,14})$/.exec(network ?? '') ?? []
+function chainIdOf(network: string, request: string | undefined): number | undefined {
+  const [, reference] = /^eip155:([1-9]\d{0,14})$/.exec(network) ?? []
   if (reference !== undefined) return Number(reference)
   const details = request === undefined ? undefined : decodeMppJson(request)?.methodDetails
   return isRecord(details) && typeof details.chainId === 'number' ? details.chainId : undefined

@@ -1,5 +1,5 @@
 import { parseUsd } from '@purser/protocol'
-import { ConflictError, NotFoundError } from '../errors.ts'
+import { ConflictError } from '../errors.ts'
 import type { Admission, Served } from './admission.ts'
 import type { Conclusion } from './conclusion.ts'
 import type { Credential } from './credential.ts'
@@ -74,8 +74,6 @@ export async function admitAgain(
     return costsMore(purchase) ? tooCheap(purchase, redemptionToken) : rerun(purchase, redemptionToken)
   } catch (error) {
     if (error instanceof ConflictError) return refuse(redemptionRefusal(error))
-    // Older versions of Purser have no redemptions.
-    if (error instanceof NotFoundError) return refuse(problemResponse('duplicate-payment'))
     context.seller.onFault({ stage: 'delivery', error })
     return refuse(problemResponse('delivery-unavailable', 5))
   }
@@ -89,21 +87,23 @@ function costsMore({ context, payment }: Purchase): boolean {
 
 function tooCheap({ context, payment }: Purchase, redemptionToken: string): Admission {
   const { seller, price } = context
-  giveBack(seller, payment.paymentId, redemptionToken)
+  giveBack(seller, payment, redemptionToken)
   const error = new Error(`The payment of ${payment.amount} does not buy this request again, which costs ${price}.`)
   seller.onFault({ stage: 'delivery', error, payment })
   return refuse(problemResponse('answer-lost'))
 }
 
 /** If this fails, the redemption ends by itself and the payer's next request redeems again. */
-function giveBack(seller: Seller, paymentId: string, redemptionToken: string): void {
-  releaseRedemption(seller, paymentId, redemptionToken).catch(() => undefined)
+function giveBack(seller: Seller, payment: Purchase['payment'], redemptionToken: string): void {
+  releaseRedemption(seller, payment.paymentId, redemptionToken).catch((error: unknown) =>
+    seller.onFault({ stage: 'delivery', error, payment }),
+  )
 }
 
 function rerun(purchase: Purchase, redemptionToken: string): Admission {
   const { context, payment, grant } = purchase
   const { seller, route } = context
-  const release = () => giveBack(seller, payment.paymentId, redemptionToken)
+  const release = () => giveBack(seller, payment, redemptionToken)
   const unserved = (error: Error) => {
     release()
     seller.onFault({ stage: 'handler', error, payment })

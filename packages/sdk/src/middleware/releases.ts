@@ -1,5 +1,5 @@
 import type { Purser } from '../client.ts'
-import { ConflictError, NotFoundError } from '../errors.ts'
+import { ConflictError } from '../errors.ts'
 import type { SettleRequest } from '../payments.ts'
 import type { Fault } from './faults.ts'
 
@@ -21,8 +21,8 @@ export function openReleases(purser: Pick<Purser, 'payments'>, onFault: (fault: 
     try {
       await purser.payments.release(paymentId, { settlementToken })
     } catch (error) {
-      // A payment in settlement was sold by another caller, and an earlier Purser has no releases.
-      if (!(error instanceof ConflictError) && !(error instanceof NotFoundError)) onFault({ stage: 'release', error })
+      // A payment in settlement was sold by another caller.
+      if (!(error instanceof ConflictError)) onFault({ stage: 'release', error })
     }
   }
   const run = async (): Promise<void> => {

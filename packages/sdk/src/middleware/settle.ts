@@ -1,4 +1,4 @@
-import { ConflictError, NotFoundError, PurserError } from '../errors.ts'
+import { ConflictError, PurserError } from '../errors.ts'
 import type { Settlement, VerifiedPayment } from '../payments.ts'
 import { pause } from '../transport.ts'
 import type { Again, Conclusion, Release, Withhold } from './conclusion.ts'
@@ -114,8 +114,6 @@ async function redeemed(purchase: Purchase, known: Served, again: Again | undefi
     await payments.redeemed(payment.paymentId, { redemptionToken })
     return release(purchase, known, redemptionToken)
   } catch (error) {
-    // Older versions of Purser have no redemptions.
-    if (error instanceof NotFoundError && again === undefined) return release(purchase, known)
     if (error instanceof ConflictError)
       return withhold(redemptionRefusal(error), isPassing(error) ? keepForPayer : undefined)
     context.seller.onFault({ stage: 'delivery', error, payment })
