@@ -74,6 +74,22 @@ export function liveScenarios({ dev, open }: Stage): void {
     })
   })
 
+  test('a list of payments whose refresh fails says so until a refresh succeeds', async () => {
+    await open({}, async (page) => {
+      await withLongList(page)
+      await flood(page, { perSecond: 50, paymentIds })
+      let isDown = false
+      await page.route('**/payments/logs?*', (route) => (isDown ? route.abort() : route.fallback()))
+      await page.goto(`${dev().dashboardUrl}/test/payments`)
+      await page.getByRole('table', { name: 'Payments', exact: true }).getByRole('row').nth(5).waitFor()
+      isDown = true
+      const stale = page.getByText('The list could not be refreshed: newer payments may be missing.')
+      await stale.waitFor()
+      isDown = false
+      await stale.waitFor({ state: 'detached' })
+    })
+  })
+
   test('a thousand events a second make Home read each of its figures once a second', async () => {
     await open({}, async (page) => {
       await flood(page, { perSecond, paymentIds })

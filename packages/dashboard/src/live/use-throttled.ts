@@ -12,7 +12,7 @@ function throttleOf(msMin: number, work: () => Promise<unknown>): Throttle {
   const run = async () => {
     state = 'working'
     isWanted = false
-    await work().catch(() => undefined)
+    await work()
     state = 'idle'
     if (isWanted) want()
   }
@@ -31,7 +31,7 @@ function throttleOf(msMin: number, work: () => Promise<unknown>): Throttle {
 }
 
 /**
- * Returns a function that schedules the work `msMin` from now. Calls while it is scheduled have no further effect;
+ * Returns a function that schedules the work, which never rejects, `msMin` from now. Calls while it is scheduled have no further effect;
  * calls while it runs schedule one more run after it. So slow work is never run twice at a time.
  */
 export function useThrottled(msMin: number, work: () => Promise<unknown>): () => void {

@@ -9,7 +9,7 @@ import { TableSkeleton } from '../../ui/table-parts.tsx'
 import { CompactPayment, paymentColumns } from '../payments/columns.tsx'
 import { NoPayments } from '../payments/no-payments.tsx'
 import { paymentsQuery } from '../payments/queries.ts'
-import { useLivePayments } from '../payments/use-live-payments.ts'
+import { staleRows, useLivePayments } from '../payments/use-live-payments.ts'
 
 const rowsShown = 8
 const filters = {}
@@ -21,7 +21,7 @@ export function RecentPayments() {
   const navigate = useNavigate()
   const options = useMemo(() => paymentsQuery(purser, filters), [purser])
   const list = useInfiniteQuery(options)
-  const { arrived } = useLivePayments(options.queryKey, filters, 'always')
+  const { arrived, isStale } = useLivePayments(options.queryKey, filters, 'always')
   if (list.error !== null)
     return (
       <div className="p-4">
@@ -32,15 +32,18 @@ export function RecentPayments() {
   const rows = list.data.pages.flatMap(({ items }) => items).slice(0, rowsShown)
   if (rows.length === 0) return <NoPayments isFiltered={false} />
   return (
-    <DataTable
-      label="Newest payments"
-      columns={columns}
-      rows={rows}
-      rowKey={rowKey}
-      compact={compact}
-      arrivedKeys={arrived}
-      onOpen={({ paymentId }) => void navigate({ to: '/payments/$paymentId', params: { paymentId } })}
-    />
+    <>
+      {isStale && <p className="px-4 py-2 text-sm text-ink-2">{staleRows}</p>}
+      <DataTable
+        label="Newest payments"
+        columns={columns}
+        rows={rows}
+        rowKey={rowKey}
+        compact={compact}
+        arrivedKeys={arrived}
+        onOpen={({ paymentId }) => void navigate({ to: '/payments/$paymentId', params: { paymentId } })}
+      />
+    </>
   )
 }
 

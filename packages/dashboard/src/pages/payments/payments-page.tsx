@@ -14,7 +14,7 @@ import { PaymentSheet } from './payment-sheet.tsx'
 import { PaymentsFilters } from './payments-filters.tsx'
 import { filtersOf, paymentQuery, paymentsQuery } from './queries.ts'
 import { type PaymentsSearch, readPaymentsSearch } from './search.ts'
-import { useLivePayments } from './use-live-payments.ts'
+import { staleRows, useLivePayments } from './use-live-payments.ts'
 
 const route = getRouteApi('/shell/payments')
 
@@ -52,7 +52,11 @@ export function PaymentsPage() {
   }, [fetchNextPage, isFetchingNextPage])
   const close = () => void navigate({ to: '/payments', search: closed, resetScroll: false })
   return (
-    <Page title="Payments" state={summaryOf({ rows, hasMore: list.hasNextPage }, { isFiltered })} wide>
+    <Page
+      title="Payments"
+      state={live.isStale ? staleRows : summaryOf({ rows, hasMore: list.hasNextPage }, { isFiltered })}
+      wide
+    >
       <PaymentsFilters search={search} filters={filters} />
       <div className="relative overflow-clip rounded-card border border-line bg-surface">
         <NewRowsPill count={live.waiting} noun="payment" onShow={live.show} />

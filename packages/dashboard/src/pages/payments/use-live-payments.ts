@@ -12,11 +12,16 @@ const readMsMin = 400
 /** Scroll positions up to this count as the top of the page. */
 const topPixels = 120
 
+/** Shown with a list whose last refresh failed. */
+export const staleRows = 'The list could not be refreshed: newer payments may be missing.'
+
 export interface LivePayments {
   /** Number of new rows that are not shown yet, because the page is scrolled down. */
   readonly waiting: number
   /** New rows, to be highlighted. */
   readonly arrived: ReadonlySet<string>
+  /** Whether the last refresh failed, so that newer rows may be missing. */
+  readonly isStale: boolean
   readonly show: () => void
 }
 
@@ -33,6 +38,7 @@ export function useLivePayments(
   const queries = useQueryClient()
   const [waiting, setWaiting] = useState(0)
   const [arrived, setArrived] = useState<ReadonlySet<string>>(new Set())
+  const [isStale, setIsStale] = useState(false)
   const read = useCallback(async () => {
     const first = await firstPage(purser, filters)
     const old = queries.getQueryData<PaymentPages>(queryKey)
@@ -45,7 +51,15 @@ export function useLivePayments(
     queries.setQueryData<PaymentPages>(queryKey, mergeFirstPage(old, first, filters.status))
     setWaiting(0)
   }, [purser, queries, queryKey, filters, shows])
-  const schedule = useThrottled(readMsMin, read)
+  const refresh = useCallback(
+    () =>
+      read().then(
+        () => setIsStale(false),
+        () => setIsStale(true),
+      ),
+    [read],
+  )
+  const schedule = useThrottled(readMsMin, refresh)
   useLiveEvents(['payment.'], (events) => {
     const statuses = new Map(events.flatMap(statusOf))
     if (statuses.size > 0)
@@ -58,9 +72,9 @@ export function useLivePayments(
   })
   const show = useCallback(() => {
     window.scrollTo({ top: 0 })
-    void read().catch(() => undefined)
-  }, [read])
-  return { waiting, arrived, show }
+    void refresh()
+  }, [refresh])
+  return { waiting, arrived, isStale, show }
 }
 
 const statusOfType: Readonly<Record<string, PaymentLog['status']>> = {
