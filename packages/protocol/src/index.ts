@@ -163,7 +163,7 @@ export type {
 } from './paying/offer.ts'
 export { byPrice, offerOrder } from './paying/offer.ts'
 export type { HeaderReader, ReadReceipt } from './paying/receipt.ts'
-export { carriesCredential, readReceipt, readSettleResponse, settlementPending } from './paying/receipt.ts'
+export { carriesCredential, isPassingRefusal, readReceipt, readSettleResponse } from './paying/receipt.ts'
 export { offersOfV1, offersOfV2 } from './paying/x402-offers.ts'
 export type { RedemptionClaim } from './redemption.ts'
 export { redemptionHash, redemptionMessage } from './redemption.ts'

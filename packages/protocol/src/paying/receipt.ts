@@ -46,10 +46,17 @@ function hashOf(reference: string | undefined): string | undefined {
 }
 
 /**
- * The facilitator's reason code for a broadcast transaction without a receipt (@x402/evm 2.27.0): the payment may still
- * succeed.
+ * Whether the reason of a 402 or 409 says that the payment may still settle or be served, so that it must not be made
+ * again: a broadcast transaction has no receipt yet (`@x402/evm` 2.27.0), or another request is served for the payment
+ * (Purser's middlewares).
+ *
+ * @example
+ * isPassingRefusal('delivery-in-progress') // true
+ * isPassingRefusal('insufficient_funds') // false
  */
-export const settlementPending = 'settlement_pending'
+export function isPassingRefusal(reason: string | undefined): boolean {
+  return reason === 'settlement_pending' || reason === 'delivery-in-progress'
+}
 
 const credentialHeaders = ['payment-signature', 'x-payment', 'payment-authorization']
 

@@ -1,4 +1,4 @@
-import { readReceipt, settlementPending } from '@purser/protocol'
+import { isPassingRefusal, readReceipt } from '@purser/protocol'
 import { discard } from './bounded.ts'
 import { PaymentOutcomeUnknownError, PaymentRejectedError, type Retry } from './errors.ts'
 import type { Payer } from './payer.ts'
@@ -37,14 +37,11 @@ export async function sendPaid(sending: Sending, signal?: AbortSignal): Promise<
   return judge(sending, response)
 }
 
-/** Refusals that pass: the payment may still settle, or another request is being served for it. Its payer must not pay again. */
-const passing: ReadonlySet<string> = new Set([settlementPending, 'delivery-in-progress'])
-
 async function judge(sending: Sending, response: Response): Promise<Response> {
   if (response.status >= 500) throw unknownOutcome(sending, response)
   if (response.status === 402 || response.status === 409) {
     const why = await whyRejected(response)
-    if (why.reason !== undefined && passing.has(why.reason)) throw unknownOutcome(sending, response)
+    if (isPassingRefusal(why.reason)) throw unknownOutcome(sending, response)
     throw new PaymentRejectedError(reported(sending, 'rejected', response), response, why)
   }
   const record = reported(sending, response.ok ? 'paid' : 'unknown', response)

@@ -150,6 +150,13 @@ test('what is not a 402 is returned without a payment, and a redirect is followe
   expect(elsewhere.seen).toEqual([])
 })
 
+test('a seller that still serves the payment has refused nothing', async () => {
+  const busy = JSON.stringify({ title: 'Conflict', status: 409, code: 'delivery-in-progress' })
+  const seller = await aSeller((res) => res.writeHead(409, { 'content-type': 'application/problem+json' }).end(busy))
+  const paid = await payUrl({ url: seller.url })
+  expect([paid.status, paid.body.outcome, responseOf(paid).status]).toEqual([201, 'unknown', 409])
+})
+
 test('a seller that answers 402 to the credential again is paid once, and its answer is returned', async () => {
   const again = challengeOf(offer())
   const seller = await aSeller((res) => res.writeHead(402, again.headers).end('more'))

@@ -1,9 +1,9 @@
 import {
   bytesToHex,
   hexToBytes,
+  isPassingRefusal,
   networkByName,
   readReceipt,
-  settlementPending,
   signedHeader,
   tokenBySymbol,
 } from '@purser/protocol'
@@ -142,14 +142,26 @@ function shownResponse(response: Responded): SellerResponse {
   }
 }
 
-/** The outcome that a response to a credential states. A pending settlement may still be paid. */
+/** The outcome that a response to a credential states. A payment whose refusal passes may still be served or settled. */
 function outcomeOf(second: SendOutcome): 'paid' | 'refused' | 'unknown' {
   if (second.kind === 'failed') return 'unknown'
   const { status } = second
   if (status >= 200 && status < 300) return 'paid'
   const { receipt } = readReceipt(headerOf(fieldsOf(second)))
-  const isPending = receipt !== undefined && 'errorReason' in receipt && receipt.errorReason === settlementPending
-  return (status === 402 || status === 409) && !isPending ? 'refused' : 'unknown'
+  const reason = receipt !== undefined && 'errorReason' in receipt ? receipt.errorReason : undefined
+  const isPassing = isPassingRefusal(reason) || isPassingRefusal(codeIn(second))
+  return (status === 402 || status === 409) && !isPassing ? 'refused' : 'unknown'
+}
+
+/** The `code` of the problem record in a refusal. */
+function codeIn(response: Responded): string | undefined {
+  try {
+    const body: unknown = JSON.parse(response.bytes.length <= challengeBodyMax ? (textOf(response) ?? '') : '')
+    const code: unknown = Object(body).code
+    return typeof code === 'string' ? code : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Pays a 402 from a managed wallet: stores the payment, signs it and returns the credential. 202 while it waits for an approval. */
