@@ -13,7 +13,7 @@ export const deleteVaultContents: RecurringTask<Deps> = {
   name: 'vaults.delete-contents',
   everyMs: 2_000,
   isDue: () => areContentsLeft,
-  run: async ({ db, clock, log }) => {
+  run: async ({ db, clock, log }, detach) => {
     const serve = (tenant: Tenant): Promise<boolean> =>
       db.tx(
         async (tx) => {
@@ -25,6 +25,6 @@ export const deleteVaultContents: RecurringTask<Deps> = {
         { readsByKeys: true },
       )
     const message = 'contents of deleted vaults could not be deleted; they stay queued'
-    await inTurns(await listTenantsWithContents(db), serve, { log, message })
+    await inTurns(await listTenantsWithContents(db), serve, { log, message, stopping: detach?.stopping })
   },
 }

@@ -21,12 +21,12 @@ const tenantsMax = 500
 export const endVaultsOfDeleted: RecurringTask<Deps> = {
   name: 'vaults.end-of-deleted',
   everyMs: 3_600_000,
-  run: async (ctx) => {
+  run: async (ctx, detach) => {
     const deletedBy = instantOf(ctx.clock.now().getTime() - keptMs)
     const tenants = await listDeletedTenants(ctx.db, deletedBy, tenantsMax)
     const serve = async (tenant: Tenant) => (await endBatch(forTenant(ctx, tenant), deletedBy)) === batchMax
     const message = 'vaults of a deleted organisation could not be deleted; retrying'
-    await inTurns(tenants, serve, { log: ctx.log, message })
+    await inTurns(tenants, serve, { log: ctx.log, message, stopping: detach?.stopping })
   },
 }
 

@@ -28,10 +28,14 @@ export const followVaults: RecurringTask<Deps> = {
   name: 'vaults.follow',
   everyMs: 2_000,
   isDue: ({ clock }) => isAnyVaultDue(clock.now()),
-  run: async (ctx) => {
+  run: async (ctx, detach) => {
     const tenants = await listTenantsWithDueVaults(ctx.db, ctx.clock.now())
     const message = 'due vaults could not be processed; they stay due'
-    await inTurns(tenants, (tenant) => followTenant(forTenant(ctx, tenant)), { log: ctx.log, message })
+    await inTurns(tenants, (tenant) => followTenant(forTenant(ctx, tenant)), {
+      log: ctx.log,
+      message,
+      stopping: detach?.stopping,
+    })
   },
 }
 
