@@ -43,7 +43,6 @@ import { sendTempo, tryTempo } from './tempo/node.ts'
 
 /** The network's reads and sends that need no block of a quorum: the `Chain` port without block reads and quorum reads. */
 export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, 'blocks' | keyof QuorumReads> {
-  const domains = new Map<string, TokenDomain>()
   const batched = createBatchedReads(rpc, network, createOfferedFees(rpc, network))
   const payments = createPaymentReads(rpc, headOf)
   return {
@@ -61,31 +60,31 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     balances: (questions) => agreedBalances(rpc, questions),
     agreedHoldings: (questions) => agreedHoldings(rpc, network, questions),
     sanctions: (oracle, accounts) => agreedSanctions(rpc, oracle, accounts),
-    async tokenDomain(token) {
-      const known = domains.get(token.toLowerCase()) ?? (await agreedDomain(rpc, token))
-      if (known !== undefined) domains.set(token.toLowerCase(), known)
-      return known
-    },
+    tokenDomain: createTokenDomain(rpc),
     tryCalls: (from, calls) =>
       requestTrial(network, electorateOf(rpc.voters), ({ rpc: one }) => tryCalls(one, from, calls)),
     refusalOf: (call) => agreedRefusal(rpc, call),
-    simulate: ({ from, calls, readings, isExpected }) =>
-      requestAgreement(
-        electorateOf(rpc.voters),
-        ({ rpc: one }) => simulate(one, from, calls, readings),
-        (found) => (found.outcome === 'ran' ? `ran: ${isExpected(found.changes)}` : found.outcome),
-      ),
+    simulate: (simulation) => agreedSimulation(rpc, simulation),
     signersToSendSingly: (needs) => signersToSendSingly(rpc, needs),
     code: (address) => agreedCode(rpc, address),
     head: () => headOf(rpc),
     suggestedTip: () => suggestedTip(rpc),
+    send: (raws) => send(rpc, raws),
+    tryTempo: (transaction) => agreedTrial(rpc, transaction),
+    sendTempo: (raws) => sendTempo(rpc, raws),
+    ...sentReads(rpc),
+  }
+}
+
+/** The reads of sent transactions. */
+function sentReads(rpc: Rpc & NodeRpc) {
+  return {
     async transactionCount(account) {
       const [count = 0n] = await agreedNumbers(rpc, async (one) => [
         readQuantity(await one.result('eth_getTransactionCount', [account, 'latest']), 'transaction count'),
       ])
       return count
     },
-    send: (raws) => send(rpc, raws),
     findReceipts: (hashes) => findReceipts(rpc, hashes),
     findEvent: createFindEvent(rpc),
     receipt: (hash) => receiptAnywhere(rpc, hash),
@@ -98,10 +97,8 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
       ),
     shortReceipt: (hash) => shortReceipt(rpc, hash),
     watch: (senders, hashes) => watch(rpc, senders, hashes),
-    tryTempo: (transaction) => agreedTrial(rpc, transaction),
-    sendTempo: (raws) => sendTempo(rpc, raws),
     lookUp: (hashes) => lookUp(rpc, hashes),
-  }
+  } satisfies Partial<Chain>
 }
 
 async function readCall(rpc: Rpc, to: Address, data: Hex): Promise<Hex> {
@@ -198,6 +195,27 @@ async function agreedTrial({ voters }: NodeRpc, transaction: TempoTransaction): 
 function agreedDomain({ voters }: NodeRpc, token: Address): Promise<TokenDomain | undefined> {
   const query = async ({ rpc }: Voter) => readDomain(await rpc.batch(domainReads(token)))
   return requestAgreement(electorateOf(voters), query, (domain) => JSON.stringify(domain ?? null))
+}
+
+/** Creates the function that keeps each token's domain once it is known. */
+function createTokenDomain(rpc: NodeRpc): Chain['tokenDomain'] {
+  const domains = new Map<string, TokenDomain>()
+  return async (token) => {
+    const known = domains.get(token.toLowerCase()) ?? (await agreedDomain(rpc, token))
+    if (known !== undefined) domains.set(token.toLowerCase(), known)
+    return known
+  }
+}
+
+async function agreedSimulation(
+  { voters }: NodeRpc,
+  { from, calls, readings, isExpected }: Parameters<Chain['simulate']>[0],
+): ReturnType<Chain['simulate']> {
+  return requestAgreement(
+    electorateOf(voters),
+    ({ rpc }) => simulate(rpc, from, calls, readings),
+    (found) => (found.outcome === 'ran' ? `ran: ${isExpected(found.changes)}` : found.outcome),
+  )
 }
 
 async function agreedRefusal({ voters }: NodeRpc, call: TriedCall): Promise<string | undefined> {

@@ -3,8 +3,8 @@ import { encodeTransferWithAuthorization, type Network, networkByName } from '@p
 import { encodeFunctionData, parseAbi } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { resumeLanes } from '../../src/chain/lanes/follow.ts'
 import { createLanes } from '../../src/chain/lanes/lanes.ts'
+import { resumeLanes } from '../../src/chain/lanes/resume.ts'
 import type { LaneParts } from '../../src/chain/lanes/send.ts'
 import type { Signer } from '../../src/chain/port.ts'
 import {

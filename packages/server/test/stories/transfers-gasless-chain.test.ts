@@ -4,8 +4,8 @@ import { createTestClient, encodeFunctionData, http, parseAbi, publicActions } f
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { resumeLanes } from '../../src/chain/lanes/follow.ts'
 import { createLanes } from '../../src/chain/lanes/lanes.ts'
+import { resumeLanes } from '../../src/chain/lanes/resume.ts'
 import type { LaneParts } from '../../src/chain/lanes/send.ts'
 import {
   type AuthorizationPayload,

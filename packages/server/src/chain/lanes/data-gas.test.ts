@@ -13,7 +13,7 @@ import {
   statusOf,
 } from '../../../test/lane-stage.ts'
 import { type LyingNode, startLyingNode } from '../../../test/lying-node.ts'
-import { resumeLanes } from './follow.ts'
+import { resumeLanes } from './resume.ts'
 
 // The precompile of Arbitrum is code that returns its first storage slot as the price of a byte.
 const arbGasInfo = '0x000000000000000000000000000000000000006C'

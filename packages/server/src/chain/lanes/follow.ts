@@ -4,7 +4,8 @@ import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx } from '../../platform/leases/store.ts'
 import type { NodeVerdict, Receipt } from '../port.ts'
 import type { Handlers, LaneHandler, LaneTransaction, MinedTransaction } from './port.ts'
-import { insertFoundAttempt, listFinalRaw, listKnownHashes, markFinal, markReorganized } from './recovery-store.ts'
+import { insertFoundAttempt, listKnownHashes, markFinal, markReorganized } from './recovery-store.ts'
+import { fillGap } from './resume.ts'
 import {
   type Attempts,
   attemptsOf,
@@ -13,19 +14,15 @@ import {
   type LaneParts,
   notifySent,
   replace,
-  sendCovered,
   toLaneTransaction,
 } from './send.ts'
 import {
   type AttemptRow,
   findCallData,
-  type LaneKey,
   type LaneTransactionRow,
-  listLowestOpen,
   listOpen,
   lockTransaction,
   markMined,
-  markUnsent,
 } from './store.ts'
 
 /** A transaction that is not mined within this many block times is replaced at a higher fee. */
@@ -47,27 +44,18 @@ export async function followLanes(parts: LaneParts, senders: readonly Address[])
 }
 
 async function followReceipts(parts: LaneParts, senders: readonly Address[]): Promise<number> {
-  const { chain } = parts
-  const open = await listOpen(parts.deps.db, chain.network.name, senders)
+  const open = await listOpen(parts.deps.db, parts.chain.network.name, senders)
   const sent = open.filter(({ status, lastBroadcastAt }) => status === 'mined' || lastBroadcastAt !== null)
   if (sent.length === 0) return open.length
   const attempts = await attemptsOf(parts, sent)
   parts.overdue.report(sent, attempts)
-  const hashes = sent.flatMap((transaction) =>
-    (attempts.get(transaction.id) ?? []).map(({ hash }) => ({ transaction, hash })),
-  )
-  const { receipts, head, transactionCounts } = await chain.watch(
+  const hashes = sent.flatMap(({ id }) => (attempts.get(id) ?? []).map(({ hash }) => ({ id, hash })))
+  const { receipts, head, transactionCounts } = await parts.chain.watch(
     [...new Set(sent.map(({ sender }) => sender))],
     hashes.map(({ hash }) => hash),
   )
   const countOf = ({ sender }: LaneTransactionRow) => transactionCounts.get(sender) ?? 0n
-  const found = new Map<string, Receipt>()
-  const unread = new Set<string>()
-  hashes.forEach(({ transaction: { id } }, index) => {
-    const receipt = receipts[index]
-    if (receipt === 'unread') unread.add(id)
-    else if (receipt !== undefined) found.set(id, receipt)
-  })
+  const { found, unread } = receiptsById(hashes, receipts)
   const known = sent.flatMap((transaction) => {
     const receipt = found.get(transaction.id)
     // A receipt for a nonce that the chain has not reached is inconsistent.
@@ -91,6 +79,21 @@ async function followReceipts(parts: LaneParts, senders: readonly Address[]): Pr
   return open.length - closed
 }
 
+/** The receipts by the ids of their transactions, and the ids of those whose receipt no node delivers. */
+function receiptsById(
+  hashes: readonly { readonly id: string }[],
+  receipts: readonly (Receipt | 'unread' | undefined)[],
+) {
+  const found = new Map<string, Receipt>()
+  const unread = new Set<string>()
+  hashes.forEach(({ id }, index) => {
+    const receipt = receipts[index]
+    if (receipt === 'unread') unread.add(id)
+    else if (receipt !== undefined) found.set(id, receipt)
+  })
+  return { found, unread }
+}
+
 async function fillGaps(
   parts: LaneParts,
   open: readonly LaneTransactionRow[],
@@ -103,33 +106,40 @@ async function fillGaps(
   }
 }
 
-/** Handles a transaction without a receipt for any of its hashes: waits, rebroadcasts the same bytes, or raises the fee after waiting too long. */
-async function followMissing(
-  parts: LaneParts,
-  transaction: LaneTransactionRow,
-  seen: {
-    readonly attempts: Attempts
-    readonly losses: Losses
-    readonly transactionCount: bigint
-    readonly head: bigint
-  },
-): Promise<void> {
+/** The chain as a pass of the lane saw it. */
+interface Seen {
+  readonly attempts: Attempts
+  readonly losses: Losses
+  readonly transactionCount: bigint
+  readonly head: bigint
+}
+
+/** Handles a transaction that was in a block and has no receipt now: returns it to be sent if the chain has lost it. */
+async function followMined(parts: LaneParts, transaction: LaneTransactionRow, seen: Seen): Promise<void> {
   const { attempts, losses, transactionCount, head } = seen
-  const { clock } = parts.deps
-  const hashes = (attempts.get(transaction.id) ?? []).map(({ hash }) => hash)
-  if (transaction.status === 'mined') {
-    const depth = head - (transaction.minedBlock ?? head) + 1n
-    if (depth >= BigInt(parts.chain.network.confirmationDepth) && (await advanceByOthers(parts, transaction, hashes)))
-      return
-    // A node that counts the nonce but has no receipt is indexing late, unless another transaction used it after a reorganization. A node without the
-    // transaction may be the only one, so the quorum decides.
-    const isGone =
-      transactionCount > transaction.nonce
-        ? hasLongBeenLost(parts, transaction, losses)
-        : (await parts.chain.isInNoBlock(hashes)) === 'yes'
-    return isGone ? returnToSent(parts, transaction) : undefined
-  }
-  const now = clock.now().getTime()
+  const hashes = hashesOf(attempts, transaction)
+  const depth = head - (transaction.minedBlock ?? head) + 1n
+  if (depth >= BigInt(parts.chain.network.confirmationDepth) && (await advanceByOthers(parts, transaction, hashes)))
+    return
+  // A node that counts the nonce but has no receipt is indexing late, unless another transaction used it after a reorganization. A node without the
+  // transaction may be the only one, so the quorum decides.
+  const isGone =
+    transactionCount > transaction.nonce
+      ? hasLongBeenLost(parts, transaction, losses)
+      : (await parts.chain.isInNoBlock(hashes)) === 'yes'
+  return isGone ? returnToSent(parts, transaction) : undefined
+}
+
+function hashesOf(attempts: Attempts, { id }: LaneTransactionRow): readonly Hex[] {
+  return (attempts.get(id) ?? []).map(({ hash }) => hash)
+}
+
+/** Handles a transaction without a receipt for any of its hashes: waits, rebroadcasts the same bytes, or raises the fee after waiting too long. */
+async function followMissing(parts: LaneParts, transaction: LaneTransactionRow, seen: Seen): Promise<void> {
+  if (transaction.status === 'mined') return followMined(parts, transaction, seen)
+  const { attempts, losses, transactionCount } = seen
+  const hashes = hashesOf(attempts, transaction)
+  const now = parts.deps.clock.now().getTime()
   const latest = attempts.get(transaction.id)?.at(-1)
   if (latest === undefined) return
   const resolveIfLost = async (known: Losses): Promise<boolean> => {
@@ -286,42 +296,6 @@ function advance(parts: AdvanceParts, some: readonly Found[], head: bigint): Pro
     await notifyMined(handlers, tx, mined)
     return mined.filter((one) => one.isFinal).length
   })
-}
-
-/**
- * Resumes the lanes of a newly leased shard. Sends every unmined transaction again at once, whenever it was last sent, and sends final transactions
- * again to a chain that lost them (a dev chain after a crash).
- */
-export async function resumeLanes(parts: LaneParts, senders: readonly Address[]): Promise<void> {
-  const { deps, chain, leased } = parts
-  const network = chain.network.name
-  await markUnsent(deps.db, leased, network, senders)
-  const places = await listLowestOpen(deps.db, network, senders)
-  const { transactionCounts } = await chain.watch(
-    places.map(({ sender }) => sender),
-    [],
-  )
-  for (const { sender, lowest } of places) {
-    const count = transactionCounts.get(sender)
-    if (count !== undefined && count < lowest) await fillGap(parts, { network, sender }, { count, lowest })
-  }
-}
-
-/**
- * Sends final transactions again when the chain is behind their nonces: after a deep reorganization, or when a dev chain was restored from a copy.
- */
-async function fillGap(
-  parts: LaneParts,
-  lane: LaneKey,
-  { count, lowest }: { readonly count: bigint; readonly lowest: bigint },
-): Promise<void> {
-  const { db, log } = parts.deps
-  const details = { ...lane, chainNonce: count.toString(), ours: lowest.toString() }
-  log.warn(details, 'the chain is behind the lane; stored transactions are sent again')
-  await sendCovered(
-    parts,
-    (await listFinalRaw(db, lane, count)).map(({ raw }) => raw),
-  )
 }
 
 /** Logs that one transaction could not be followed. The next turn retries. */

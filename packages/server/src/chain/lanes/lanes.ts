@@ -8,9 +8,10 @@ import type { LeaseSet, Share } from '../../platform/leases/store.ts'
 import { startDueLoop } from '../../platform/work/due-work.ts'
 import { type RunningLoop, startLoop } from '../../platform/work/loop.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
-import { followLanes, resumeLanes } from './follow.ts'
+import { followLanes } from './follow.ts'
 import type { AccountPlan, ChainTransactionId, Handlers, LaneHandler, LaneSigner, Lanes } from './port.ts'
 import { listRecentSenders, markReopened } from './recovery-store.ts'
+import { resumeLanes } from './resume.ts'
 import { createOverdueLog, type LaneParts, logStalled, sendLanes } from './send.ts'
 import {
   countOpen,
@@ -285,10 +286,8 @@ export class LaneDriver {
       })
       const signing = found.flat()
       if (signing.length === 0) continue
-      await resumeLanes(
-        parts,
-        signing.map(({ sender }) => sender),
-      )
+      const senders = signing.map(({ sender }) => sender)
+      await resumeLanes(parts, senders)
       for (const { sender, signer, epoch } of signing)
         this.#accounts.set(sender, { signer, epoch, followedAtMs: 0, sentAtMs: 0, idleSinceMs: undefined })
     }

@@ -16,8 +16,8 @@ import {
 } from '../../../test/lane-stage.ts'
 import { systemRandom } from '../../platform/random.ts'
 import type { ChainTransactionId, FeeSponsor, LaneCall, LaneHandler, Lanes, PlannedTransaction } from '../port.ts'
-import { resumeLanes } from './follow.ts'
 import { createLanes } from './lanes.ts'
+import { resumeLanes } from './resume.ts'
 import { replace, sendLanes } from './send.ts'
 import { insertLane, listAttempts, listOpen } from './store.ts'
 

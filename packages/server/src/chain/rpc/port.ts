@@ -20,7 +20,7 @@ export interface AuthorizationId {
 }
 
 /** A Permit2 signature with an unordered nonce; `deadline` in seconds since 1970. */
-interface PermitId {
+export interface PermitId {
   readonly owner: Address
   readonly nonce: bigint
   readonly deadline: bigint

@@ -67,22 +67,12 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
     vote: (ballot) => voteAmong(candidates())(ballot),
     async decide(finality, atMost) {
       const places = await eachOf(candidates(), (voter) => heightOf(voter.rpc, network, { finality, atMost }))
-      const newest = commonHeight(
-        places.map(({ response }) => response.height),
-        needed,
-        lagBlocks,
-      )
+      const heights = places.map(({ response }) => response.height)
+      const newest = commonHeight(heights, needed, lagBlocks)
       if (newest === undefined) return undefined
       const height = atMost !== undefined && atMost < newest ? atMost : newest
       if (height < 0n) return undefined
-      const having = new Map(
-        places.flatMap(({ voter, response }) => (response.height >= height ? [[voter, response]] : [])),
-      )
-      const blocks = await eachOf([...having.keys()], async (voter) => {
-        const known = having.get(voter)?.blocks.find(({ number }) => number === height)
-        return known ?? blockAt(voter.rpc, height)
-      })
-      const agreed = largestGroup(blocks)
+      const agreed = await agreedAt(places, height)
       const block = agreed[0]?.response
       if (block === undefined || agreed.length < needed) return undefined
       return {
@@ -118,6 +108,18 @@ async function eachOf<T>(
     ),
   )
   return responses.filter((response) => response !== undefined)
+}
+
+/** The largest group of nodes with the same block at a height, each with the block. */
+async function agreedAt(places: readonly NodeResponse<NodeHeight>[], height: bigint) {
+  const having = new Map(
+    places.flatMap(({ voter, response }) => (response.height >= height ? [[voter, response]] : [])),
+  )
+  const blocks = await eachOf([...having.keys()], async (voter) => {
+    const known = having.get(voter)?.blocks.find(({ number }) => number === height)
+    return known ?? blockAt(voter.rpc, height)
+  })
+  return largestGroup(blocks)
 }
 
 interface Rule {

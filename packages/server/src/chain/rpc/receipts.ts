@@ -26,20 +26,11 @@ export function createReceipts(
     },
     async areInBlocks(hashes) {
       if (hashes.length === 0) return []
-      const ask = async (rpc: Rpc): Promise<readonly (Vote | undefined)[]> => {
-        const responses = await rpc.batch(hashes.map(receiptCall))
-        return hashes.map((hash, index) => {
-          const response = responses[index]
-          if (response?.ok !== true) return undefined
-          return hasReceipt([response], [hash]) ? 'yes' : 'no'
-        })
-      }
+      const ask = (rpc: Rpc) => votesOnPresence(rpc, hashes)
       return (await quorum.vote({ count: hashes.length, ask, isAtHead: true })).map(verdictOf)
     },
     async isInNoBlock(hashes) {
-      const ask = async (rpc: Rpc): Promise<readonly Vote[]> => [
-        hasReceipt(await rpc.batch(hashes.map(receiptCall)), hashes) ? 'no' : 'yes',
-      ]
+      const ask = async (rpc: Rpc) => [await voteOnAbsence(rpc, hashes)]
       return verdictOf((await quorum.vote({ count: 1, ask, isAtHead: true }))[0])
     },
     async areNoncesLost(questions) {
@@ -50,6 +41,21 @@ export function createReceipts(
       return (await decision.vote({ count: questions.length, ask })).map(verdictOf)
     },
   }
+}
+
+/** One node's votes on whether each transaction is in a block. */
+async function votesOnPresence(rpc: Rpc, hashes: readonly Hex[]): Promise<readonly (Vote | undefined)[]> {
+  const responses = await rpc.batch(hashes.map(receiptCall))
+  return hashes.map((hash, index) => {
+    const response = responses[index]
+    if (response?.ok !== true) return undefined
+    return hasReceipt([response], [hash]) ? 'yes' : 'no'
+  })
+}
+
+/** One node's vote on whether none of the transactions is in a block. */
+async function voteOnAbsence(rpc: Rpc, hashes: readonly Hex[]): Promise<Vote> {
+  return hasReceipt(await rpc.batch(hashes.map(receiptCall)), hashes) ? 'no' : 'yes'
 }
 
 /** Whether honest nodes may still have different blocks at this depth. */

@@ -18,7 +18,7 @@ import {
 } from '@purser/protocol'
 import { createFairSemaphore, type FairSemaphore } from '../../platform/fair-semaphore.ts'
 import { fail } from '../errors.ts'
-import type { Finality, NonceState, QuorumReads, StateQuestion } from './port.ts'
+import type { AuthorizationId, Finality, NonceState, PermitId, QuorumReads, StateQuestion } from './port.ts'
 import type { Decision, Quorum } from './quorum.ts'
 import { readHex, readQuantity, resultOf } from './read.ts'
 import type { Rpc, RpcCall } from './rpc.ts'
@@ -39,22 +39,6 @@ export function createStates(network: Network, quorum: Quorum): StateReads {
     slots.set(rpc, own)
     return own
   }
-  const statesOf = async (
-    questions: readonly Question[],
-    finality: Finality = payments,
-  ): Promise<readonly NonceState[]> => {
-    if (questions.length > questionsMax) throw new RangeError('too many questions for one multicall')
-    const decision = questions.length === 0 ? undefined : await quorum.decide(finality)
-    if (decision === undefined) return questions.map(() => 'undecided')
-    const calls = questions.map(({ call }) => call)
-    const data = encodeAggregate3(calls)
-    const ask = async (rpc: Rpc) =>
-      (await readEach(rpc, decision, { calls, data: () => data })).map((result, index) =>
-        voteOf(questions[index], result),
-      )
-    const votes = await decision.vote({ count: questions.length, ask })
-    return questions.map(({ isPast }, index) => stateOf(votes[index], isPast(decision.block.timestampSeconds)))
-  }
   const stateAt: StateReads['stateAt'] = async (questions, { finality = payments, atMost } = {}) => {
     const decision = await quorum.decide(finality, atMost)
     if (decision === undefined) throw fail('chain-unavailable', {}, new Error('too few nodes agree on a block'))
@@ -66,24 +50,8 @@ export function createStates(network: Network, quorum: Quorum): StateReads {
     return { block: decision.block, newest: decision.newest, values }
   }
   return {
-    authorizationStates: (ids, finality) =>
-      statesOf(
-        ids.map(({ token, authorizer, nonce, validBefore }) => ({
-          call: { target: token, allowFailure: true, callData: encodeAuthorizationState(authorizer, nonce) },
-          isUsed: decodeBool,
-          isPast: (time) => time >= validBefore,
-        })),
-        finality,
-      ),
-    permitStates: (ids, finality) =>
-      statesOf(
-        ids.map(({ owner, nonce, deadline }) => ({
-          call: { target: permit2Address, allowFailure: true, callData: encodeNonceBitmap(owner, nonce) },
-          isUsed: (data) => isNonceSpent(decodeUint256(data), nonce),
-          isPast: (time) => time > deadline,
-        })),
-        finality,
-      ),
+    authorizationStates: (ids, finality = payments) => noncesOf(quorum, ids.map(ofAuthorization), finality),
+    permitStates: (ids, finality = payments) => noncesOf(quorum, ids.map(ofPermit), finality),
     stateAt,
     async noncesAt(accounts, finality) {
       const questions = accounts.map((account) => ({ account, count: 'transactions' }) as const)
@@ -100,6 +68,41 @@ interface Question {
   readonly call: Call3
   readonly isUsed: (data: Hex) => boolean
   readonly isPast: (timestampSeconds: bigint) => boolean
+}
+
+function ofAuthorization({ token, authorizer, nonce, validBefore }: AuthorizationId): Question {
+  return {
+    call: { target: token, allowFailure: true, callData: encodeAuthorizationState(authorizer, nonce) },
+    isUsed: decodeBool,
+    isPast: (time) => time >= validBefore,
+  }
+}
+
+function ofPermit({ owner, nonce, deadline }: PermitId): Question {
+  return {
+    call: { target: permit2Address, allowFailure: true, callData: encodeNonceBitmap(owner, nonce) },
+    isUsed: (data) => isNonceSpent(decodeUint256(data), nonce),
+    isPast: (time) => time > deadline,
+  }
+}
+
+/** The states of nonces in the block that a quorum has decided on. */
+async function noncesOf(
+  quorum: Quorum,
+  questions: readonly Question[],
+  finality: Finality,
+): Promise<readonly NonceState[]> {
+  if (questions.length > questionsMax) throw new RangeError('too many questions for one multicall')
+  const decision = questions.length === 0 ? undefined : await quorum.decide(finality)
+  if (decision === undefined) return questions.map(() => 'undecided')
+  const calls = questions.map(({ call }) => call)
+  const data = encodeAggregate3(calls)
+  const ask = async (rpc: Rpc) =>
+    (await readEach(rpc, decision, { calls, data: () => data })).map((result, index) =>
+      voteOf(questions[index], result),
+    )
+  const votes = await decision.vote({ count: questions.length, ask })
+  return questions.map(({ isPast }, index) => stateOf(votes[index], isPast(decision.block.timestampSeconds)))
 }
 
 /** Undefined (no vote) when the contract fails or returns malformed data. Other questions are not affected. */

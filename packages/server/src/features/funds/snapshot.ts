@@ -69,27 +69,21 @@ export interface Taken {
   readonly reserved: Reserved
 }
 
+/** A token whose amount on hold is read; nothing for the coin, which is never on hold. */
+function tokenHolding({ snapshot, asset: { tenant, walletId, network, owner, coin } }: Seen) {
+  if (coin.address === undefined) return []
+  const { block: upTo, blockHash: upToHash } = snapshot
+  const rawBalance = ownerIn(snapshot, owner).balances.get(coin.symbol)
+  return [{ tenant, walletId, network: network.name, token: coin.address, upTo, upToHash, rawBalance }]
+}
+
 /** Returns them in the order of `seen`, with two statements. */
 export async function takenFrom(
   db: Queryable,
   { deposits }: BookPort,
   seen: readonly Seen[],
 ): Promise<readonly Taken[]> {
-  const tokens = seen.flatMap(({ snapshot, asset: { tenant, walletId, network, owner, coin } }) =>
-    coin.address === undefined
-      ? []
-      : [
-          {
-            tenant,
-            walletId,
-            network: network.name,
-            token: coin.address,
-            upTo: snapshot.block,
-            upToHash: snapshot.blockHash,
-            rawBalance: ownerIn(snapshot, owner).balances.get(coin.symbol),
-          },
-        ],
-  )
+  const tokens = seen.flatMap(tokenHolding)
   const questions = seen.map(({ snapshot, asset: { network, owner, coin, except } }) => {
     const { nonce, used, allowed } = ownerIn(snapshot, owner)
     const { maxFee, l1Fee } = snapshot.fees

@@ -224,26 +224,7 @@ export function selectFairly(
   rows: readonly PickedRow[],
   most: number,
 ): BatchSelection {
-  const turns = new Map<bigint, SelectedRelay[]>()
-  const emptyQueues: QueueKey[] = []
-  const turnKeys = new Map<bigint, TurnKey>()
-  for (const row of rows.toSorted(inOrder)) {
-    const { organisationId, shareOwner, purpose, turn, signer, relayId, token, value } = row
-    const key = { ...slot, organisationId, purpose }
-    turnKeys.set(turn, key)
-    const owner = `${shareOwner} ${purpose}`
-    const offered = turns.get(turn) ?? []
-    turns.set(turn, offered)
-    if (signer === null) continue
-    if (relayId === null) emptyQueues.push({ ...key, signer })
-    else
-      offered.push({
-        relayId,
-        queue: { ...key, signer },
-        owner,
-        moves: token && value ? { token, raw: BigInt(value) } : null,
-      })
-  }
+  const { turns, turnKeys, emptyQueues } = relaysByTurn(slot, rows)
   const ordered = [...turns].toSorted(([left], [right]) => compare(left, right))
   const ofOwners = [...Map.groupBy(ordered, ([, [first]]) => first?.owner).values()]
   return {
@@ -276,6 +257,26 @@ export function visitedBy({ empty }: BatchSelection, served: readonly SelectedRe
     turns: [...empty.turns, ...turns.values()],
     served: [...turns.values()],
   }
+}
+
+/** The relays of each turn, the first of each queue first, and the queues without one. */
+function relaysByTurn(slot: Pick<QueueKey, 'network' | 'alone'>, rows: readonly PickedRow[]) {
+  const turns = new Map<bigint, SelectedRelay[]>()
+  const emptyQueues: QueueKey[] = []
+  const turnKeys = new Map<bigint, TurnKey>()
+  for (const row of rows.toSorted(inOrder)) {
+    const { organisationId, shareOwner, purpose, turn, signer, relayId, token, value } = row
+    const key = { ...slot, organisationId, purpose }
+    turnKeys.set(turn, key)
+    const owner = `${shareOwner} ${purpose}`
+    const relays = turns.get(turn) ?? []
+    turns.set(turn, relays)
+    if (signer === null) continue
+    const queue = { ...key, signer }
+    if (relayId === null) emptyQueues.push(queue)
+    else relays.push({ relayId, queue, owner, moves: token && value ? { token, raw: BigInt(value) } : null })
+  }
+  return { turns, turnKeys, emptyQueues }
 }
 
 /** Orders the first relay of each queue first, then the second of each. */

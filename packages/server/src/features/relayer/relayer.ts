@@ -48,11 +48,9 @@ export function startRelayer(parts: RelayerParts): Relayer {
     leaseMs: parts.timings.leaseMs,
     onTaken: () => loop.wake(),
   })
+  const isLeased = ({ network }: RelayDriver) => leases.leasesOf(scopeOf(network.name)).leases.length > 0
   const run = async (): Promise<undefined> => {
-    await pollOnce(
-      parts,
-      drivers.filter(({ network }) => leases.leasesOf(scopeOf(network.name)).leases.length > 0),
-    )
+    await pollOnce(parts, drivers.filter(isLeased))
   }
   const names = parts.networks.map(({ name }) => name)
   const { probe, log } = parts.ctx
@@ -210,16 +208,7 @@ async function sendSingly(parts: RelayerParts, network: Network): Promise<boolea
     return false
   }
   await lanes.prepare(network, settlerAddress)
-  const waiting = await listWaiting(
-    ctx.db,
-    selected.map(({ relayId }) => relayId),
-  )
-  const tried = await Promise.all(
-    selected.map(async (one) => {
-      const relay = waiting.find(({ id }) => id === one.relayId)
-      return { selected: one, relay, trial: relay === undefined ? undefined : await tryOne(parts, network, relay) }
-    }),
-  )
+  const tried = await tryEach(parts, network, selected)
   const sent = oneOfEach(
     tried.filter(({ trial }) => trial === 'taken'),
     ({ selected: { owner } }) => owner,
@@ -237,6 +226,18 @@ async function sendSingly(parts: RelayerParts, network: Network): Promise<boolea
 /** Returns the first item of each name. */
 function oneOfEach<T>(items: readonly T[], nameOf: (item: T) => string): readonly T[] {
   return [...Map.groupBy(items, nameOf).values()].flatMap(([first]) => first ?? [])
+}
+
+/** Simulates each relay by itself, without a result for those that do not wait any more. */
+async function tryEach(parts: RelayerParts, network: Network, selected: readonly SelectedRelay[]) {
+  const ids = selected.map(({ relayId }) => relayId)
+  const waiting = await listWaiting(parts.ctx.db, ids)
+  return Promise.all(
+    selected.map(async (one) => {
+      const relay = waiting.find(({ id }) => id === one.relayId)
+      return { selected: one, relay, trial: relay === undefined ? undefined : await tryOne(parts, network, relay) }
+    }),
+  )
 }
 
 type Tried = { readonly relay: Relay; readonly trial: Trial | 'unknown' }

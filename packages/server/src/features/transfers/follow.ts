@@ -309,6 +309,15 @@ interface Claimable {
   readonly before: Awaited<ReturnType<typeof listSteps>>
 }
 
+type Steps = Claimable['before']
+
+/** A claim that ended after the partner was queried may have delivered the money, so it still counts as under way. */
+function claimsOf(steps: Steps, before: Steps) {
+  const claims = steps.filter(({ kind }) => kind === 'claim')
+  const ended = new Set(before.filter(({ doneAt }) => doneAt !== null).map(({ position }) => position))
+  return { count: claims.length, isUnderWay: claims.some(({ position }) => !ended.has(position)) }
+}
+
 /**
  * Sends the transaction that delivers the money on the other chain, from the master's address, which needs coin there. Anyone may send it,
  * and it works once; the partner's status decides.
@@ -330,29 +339,15 @@ async function claim(ctx: Work, transfer: TransferRow, { status, before }: Claim
     if (locked.endedAt !== null) return
     const messages = message === undefined ? [] : [message]
     if (!(await isItsOwn(ctx, tx, locked, { partnerStatus, messages }))) return
-    const steps = await listSteps(tx, locked.id)
-    const claims = steps.filter(({ kind }) => kind === 'claim')
-    // A claim that ended after the partner was queried may have delivered the money, so it still counts as under way.
-    const ended = new Set(before.filter(({ doneAt }) => doneAt !== null).map(({ position }) => position))
-    const isUnderWay = claims.some(({ position }) => !ended.has(position))
-    if (!isUnderWay && claims.length >= claimsMax) {
-      ctx.log.error(
-        { transferId: locked.id, claims: claims.length },
-        'claims of a delivery changed nothing; no more are sent',
-      )
+    const { count, isUnderWay } = claimsOf(await listSteps(tx, locked.id), before)
+    if (!isUnderWay && count >= claimsMax) {
+      ctx.log.error({ transferId: locked.id, claims: count }, 'claims of a delivery changed nothing; no more are sent')
       await setPartnerStatus(tx, locked.id, `${partnerStatus}: claims failed`)
       return setNextPollAt(tx, locked.id, nextPollTime(ctx, locked.acceptedAt))
     }
-    const { to: toAddress, data, value } = call
-    const isPaid =
-      isUnderWay ||
-      (gasLimit !== undefined &&
-        (await storeAuxiliary(
-          ctx,
-          tx,
-          { transferId: locked.id, payer },
-          { kind: 'claim', toAddress, data, value, gasLimit },
-        )))
+    const step = { kind: 'claim', toAddress: call.to, data: call.data, value: call.value } as const
+    const of = { transferId: locked.id, payer }
+    const isPaid = isUnderWay || (gasLimit !== undefined && (await storeAuxiliary(ctx, tx, of, { ...step, gasLimit })))
     const unsent = gasLimit === undefined ? ': claim refused' : isPaid ? '' : ': no gas to claim'
     await setPartnerStatus(tx, locked.id, `${partnerStatus}${unsent}`)
     await setNextPollAt(tx, locked.id, nextPollTime(ctx, locked.acceptedAt))

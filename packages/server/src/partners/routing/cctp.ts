@@ -113,28 +113,17 @@ export const cctp: RoutingAdapter<{ readonly cctp?: CctpSettings }> = {
 async function quote(api: PartnerApi, { clock, reader }: CctpDeps, request: RouteRequest): Promise<Quoted> {
   const [source, destination] = [request.from.network.cctp, request.to.network.cctp]
   const isUsdc = request.from.token.symbol === 'USDC' && request.to.token.symbol === 'USDC'
-  if (source === null || destination === null || source.domain === destination.domain || !isUsdc)
-    return {
-      ok: false,
-      reason: 'no-route',
-      words: 'CCTP moves only USDC, and only between the chains that it supports.',
-    }
+  if (source === null || destination === null || source.domain === destination.domain || !isUsdc) return notServed
   // The burned amount must be claimed on the destination chain, which needs a node there.
   await reader.blockNumber(request.to.network)
-  const fees = await requestPartner(
-    api,
-    { method: 'GET', path: `/v2/burn/USDC/fees/${source.domain}/${destination.domain}` },
-    Fees,
-  )
-  if (!fees.ok) return { ok: false, reason: 'no-route', words: 'Circle has no fee for these chains.' }
-  const fast = source.fast ? fees.value.find(({ finalityThreshold }) => finalityThreshold === 1_000) : undefined
-  const chosen = fast ?? fees.value.find(({ finalityThreshold }) => finalityThreshold === 2_000)
-  if (chosen === undefined) return { ok: false, reason: 'no-route', words: 'Circle has no fee for these chains.' }
-  const rawFee = feeOf(request.rawAmount, chosen.minimumFee)
+  const fee = await chooseFee(api, source, destination)
+  if (fee === undefined) return { ok: false, reason: 'no-route', words: 'Circle has no fee for these chains.' }
+  const rawFee = feeOf(request.rawAmount, fee.minimumFee)
   const rawFeeMax = feeMaxOf(request, rawFee)
   if (rawFeeMax >= request.rawAmount)
     return { ok: false, reason: 'amount-too-low', words: 'The fee would take the whole amount.' }
-  const planned = callsOf(request, rawFeeMax, fast === undefined ? 2_000 : 1_000)
+  const isFast = fee.finalityThreshold === fastThreshold
+  const planned = callsOf(request, rawFeeMax, isFast ? fastThreshold : finalThreshold)
   const rawOutMin = request.rawAmount - rawFeeMax
   const unsafe = whyNotSigned(planned, request, { ...cctpRules(request), rawOutMin })
   if (unsafe !== undefined) return refusedFor(unsafe, planned)
@@ -146,12 +135,32 @@ async function quote(api: PartnerApi, { clock, reader }: CctpDeps, request: Rout
       rawOut: request.rawAmount - rawFee,
       rawOutMin,
       fees: [{ name: 'Circle', symbol: 'USDC', rawAmount: rawFee }],
-      etaSeconds: fast === undefined ? source.standardSeconds : source.fastSeconds,
+      etaSeconds: isFast ? source.fastSeconds : source.standardSeconds,
       expiresAt: instantOf(clock.now().getTime() + quoteMs),
       calls: planned,
       claimGas,
     },
   }
+}
+
+const notServed: Quoted = {
+  ok: false,
+  reason: 'no-route',
+  words: 'CCTP moves only USDC, and only between the chains that it supports.',
+}
+
+/** How final a burn is when Circle attests it: at once, or when its block is final. */
+const [fastThreshold, finalThreshold] = [1_000, 2_000] as const
+
+type CctpChain = NonNullable<Network['cctp']>
+
+/** The fee of a fast transfer if the source chain has them, otherwise that of a standard one. */
+async function chooseFee(api: PartnerApi, source: CctpChain, destination: CctpChain) {
+  const path = `/v2/burn/USDC/fees/${source.domain}/${destination.domain}`
+  const response = await requestPartner(api, { method: 'GET', path }, Fees)
+  const fees = response.ok ? response.value : []
+  const fast = source.fast ? fees.find(({ finalityThreshold }) => finalityThreshold === fastThreshold) : undefined
+  return fast ?? fees.find(({ finalityThreshold }) => finalityThreshold === finalThreshold)
 }
 
 const feeParts = 10_000
@@ -228,12 +237,9 @@ async function attested(
   reported: Message & { readonly sent: Hex },
 ): Promise<RouteStatus> {
   const { request } = route
-  const message = hexText.safeParse(reported.message)
-  const attestation = hexText.safeParse(reported.attestation)
-  if (!message.success || !attestation.success) return { state: 'pending', partnerStatus: 'attestation-not-there' }
-  const burn = readBurnMessage(message.data)
-  if (burn === undefined || !isAttested(burn, reported) || !isSentMessage(message.data, reported.sent))
-    throw fail('partner-unavailable', {}, new Error('cctp attested a different message than was sent'))
+  const signed = readSigned(reported)
+  if (signed === undefined) return { state: 'pending', partnerStatus: 'attestation-not-there' }
+  const { burn, data } = signed
   const { network } = request.to
   const { messageTransmitter } = cctpContracts(network)
   const usedNonces = encodeUsedNonces(burn.nonce)
@@ -241,22 +247,10 @@ async function attested(
   // One node could hide a delivery, and each claim of it would revert at the master's expense.
   if (atDepth === undefined) return { state: 'pending', partnerStatus: 'nodes-disagree' }
   if (atDepth !== 0n) {
-    const again = encodeReceiveMessage({ message: message.data, attestation: attestation.data })
-    const refusal = await deliveries.refusalOf(network, {
-      from: request.fromAddress,
-      to: messageTransmitter,
-      data: again,
-    })
-    if (refusal !== usedRefusal)
+    const repeated = { from: request.fromAddress, to: messageTransmitter, data }
+    if ((await deliveries.refusalOf(network, repeated)) !== usedRefusal)
       throw fail('partner-unavailable', {}, new Error('cctp reported a delivery of a message that it did not attest'))
-    const rawAmount = burn.rawAmount - burn.rawFee
-    const token = request.to.token.address
-    return {
-      state: 'completed',
-      partnerStatus: reported.status,
-      message: burn.nonce,
-      received: { chainId: network.chainId, token, rawAmount, isOther: false },
-    }
+    return deliveredBy(burn, request, reported.status)
   }
   // The delivery may still be reorganized away, and then it must be repeated.
   if (isUsed(await reader.call(network, messageTransmitter, usedNonces)))
@@ -267,13 +261,25 @@ async function attested(
     log.warn({ partner: name, txHash: route.txHash }, 'an attestation expired and was requested again')
     return { state: 'pending', partnerStatus: 'attestation-expired' }
   }
-  const data = encodeReceiveMessage({ message: message.data, attestation: attestation.data })
-  return {
-    state: 'claimable',
-    partnerStatus: reported.status,
-    message: burn.nonce,
-    call: { chainId: network.chainId, to: messageTransmitter, value: 0n, data },
-  }
+  const call = { chainId: network.chainId, to: messageTransmitter, value: 0n, data }
+  return { state: 'claimable', partnerStatus: reported.status, message: burn.nonce, call }
+}
+
+/** The burn of an attested message and the data of the call that claims it; undefined before it is attested. Throws if it is not the message that was sent. */
+function readSigned(reported: Message & { readonly sent: Hex }) {
+  const message = hexText.safeParse(reported.message)
+  const attestation = hexText.safeParse(reported.attestation)
+  if (!message.success || !attestation.success) return undefined
+  const burn = readBurnMessage(message.data)
+  if (burn === undefined || !isAttested(burn, reported) || !isSentMessage(message.data, reported.sent))
+    throw fail('partner-unavailable', {}, new Error('cctp attested a different message than was sent'))
+  return { burn, data: encodeReceiveMessage({ message: message.data, attestation: attestation.data }) }
+}
+
+function deliveredBy(burn: BurnMessage, { to }: RouteRequest, partnerStatus: string): RouteStatus {
+  const rawAmount = burn.rawAmount - burn.rawFee
+  const received = { chainId: to.network.chainId, token: to.token.address, rawAmount, isOther: false }
+  return { state: 'completed', partnerStatus, message: burn.nonce, received }
 }
 
 /**

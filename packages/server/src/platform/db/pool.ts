@@ -189,7 +189,7 @@ export function openServerPool(options: PoolOptions): ServerPool {
       statement_timeout: options.statementTimeoutMs,
       idle_in_transaction_session_timeout: idleMsMaxDefault,
     }),
-    onConnect: (client) => introduce(client as pg.Client),
+    onConnect: (client) => introduce({ servers, sessions, send }, options, client as pg.Client),
   })
   pool.on('error', ({ message }) => {
     if (!pool.ending) options.log.warn({ reason: message }, 'an idle database connection was lost')
@@ -197,29 +197,31 @@ export function openServerPool(options: PoolOptions): ServerPool {
   const send: ServerPool['send'] = (client, query) => sendOn(sessions.get(client), client, query)
   // A connection lost between two statements of a transaction would otherwise end the process; the next statement fails.
   pool.on('connect', (client) => client.on('error', () => undefined))
-
-  /** Sets what a pooler refuses as start parameters, and refuses a server that takes no writes where one is needed. */
-  async function introduce(client: pg.Client): Promise<void> {
-    const { statementTimeoutMs, pooler, onConnect } = options
-    const limits =
-      pooler === 'session'
-        ? `set_config('statement_timeout', '${statementTimeoutMs}', false), set_config('idle_in_transaction_session_timeout', '${idleMsMaxDefault}', false),`
-        : ''
-    const { rows } = await send(
-      client,
-      `select ${limits} pg_backend_pid() as pid, current_setting('transaction_read_only') = 'on' as is_read_only`,
-    )
-    const session = sessions.get(client)
-    const [row] = rows as { pid: number; isReadOnly: boolean }[]
-    if (row?.isReadOnly === true && servers.need === 'read-write') {
-      if (session !== undefined) servers.failed(session.url)
-      throw unreachable('the database server takes no writes')
-    }
-    if (session !== undefined && pooler === 'none') session.pid = row?.pid
-    await onConnect?.({ query: (query) => send(client, query) })
-  }
-
   return { pool, servers, sessions, send }
+}
+
+/** Sets what a pooler refuses as start parameters, and refuses a server that takes no writes where one is needed. */
+async function introduce(
+  { servers, sessions, send }: Omit<ServerPool, 'pool'>,
+  { statementTimeoutMs, pooler, onConnect }: PoolOptions,
+  client: pg.Client,
+): Promise<void> {
+  const limits =
+    pooler === 'session'
+      ? `set_config('statement_timeout', '${statementTimeoutMs}', false), set_config('idle_in_transaction_session_timeout', '${idleMsMaxDefault}', false),`
+      : ''
+  const { rows } = await send(
+    client,
+    `select ${limits} pg_backend_pid() as pid, current_setting('transaction_read_only') = 'on' as is_read_only`,
+  )
+  const session = sessions.get(client)
+  const [row] = rows as { pid: number; isReadOnly: boolean }[]
+  if (row?.isReadOnly === true && servers.need === 'read-write') {
+    if (session !== undefined) servers.failed(session.url)
+    throw unreachable('the database server takes no writes')
+  }
+  if (session !== undefined && pooler === 'none') session.pid = row?.pid
+  await onConnect?.({ query: (query) => send(client, query) })
 }
 
 /**
@@ -229,30 +231,8 @@ export function openServerPool(options: PoolOptions): ServerPool {
  */
 export function openConnections(options: PoolOptions): Connections {
   const opened = openServerPool(options)
-  const { pool, servers, sessions, send } = opened
-  const { silentMsMax = silentMsMaxDefault } = options
-  const responseMsMax =
-    options.statementTimeoutMs === 0 ? Number.POSITIVE_INFINITY : options.statementTimeoutMs + 2 * silentMsMax
-  const watch = setInterval(() => {
-    const nowMs = performance.now()
-    const silent = [...sessions].filter(
-      ([, { sentAtMs, isChecked }]) => sentAtMs !== undefined && !isChecked && nowMs - sentAtMs > silentMsMax,
-    )
-    for (const [url, suspects] of Map.groupBy(silent, ([, session]) => session.url))
-      void examine(opened, options.log, url, suspects)
-    for (const [client, { sentAtMs }] of silent)
-      if (sentAtMs !== undefined && nowMs - sentAtMs > responseMsMax)
-        cut(client, 'a statement was not answered within its timeout')
-  }, lookEveryMs).unref()
-
-  const connectionOf = (client: pg.PoolClient): Connection => ({
-    query: (query) => send(client, query),
-    release(state) {
-      const session = sessions.get(client)
-      if (session !== undefined) session.inUse = false
-      client.release(state === 'broken')
-    },
-  })
+  const { pool, servers, sessions } = opened
+  const watch = setInterval(() => cutSilent(opened, options), lookEveryMs).unref()
   return {
     async acquire() {
       for (let attempt = 1; ; attempt++) {
@@ -260,7 +240,7 @@ export function openConnections(options: PoolOptions): Connections {
           const client = await pool.connect()
           const session = sessions.get(client)
           if (session !== undefined) session.inUse = true
-          return connectionOf(client)
+          return connectionOf(opened, client)
         } catch (error) {
           if (attempt >= servers.count || !isConnectFailure(error)) throw error
         }
@@ -276,6 +256,34 @@ export function openConnections(options: PoolOptions): Connections {
       clearInterval(watch)
     },
   }
+}
+
+function connectionOf({ sessions, send }: ServerPool, client: pg.PoolClient): Connection {
+  return {
+    query: (query) => send(client, query),
+    release(state) {
+      const session = sessions.get(client)
+      if (session !== undefined) session.inUse = false
+      client.release(state === 'broken')
+    },
+  }
+}
+
+/** Examines the servers of statements that are not answered, and cuts the connections whose statement is past its timeout. */
+function cutSilent(
+  opened: ServerPool,
+  { silentMsMax = silentMsMaxDefault, statementTimeoutMs, log }: PoolOptions,
+): void {
+  const responseMsMax = statementTimeoutMs === 0 ? Number.POSITIVE_INFINITY : statementTimeoutMs + 2 * silentMsMax
+  const nowMs = performance.now()
+  const silent = [...opened.sessions].filter(
+    ([, { sentAtMs, isChecked }]) => sentAtMs !== undefined && !isChecked && nowMs - sentAtMs > silentMsMax,
+  )
+  for (const [url, suspects] of Map.groupBy(silent, ([, session]) => session.url))
+    void examine(opened, log, url, suspects)
+  for (const [client, { sentAtMs }] of silent)
+    if (sentAtMs !== undefined && nowMs - sentAtMs > responseMsMax)
+      cut(client, 'a statement was not answered within its timeout')
 }
 
 function cut(client: pg.Client, reason: string): void {

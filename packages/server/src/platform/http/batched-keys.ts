@@ -43,12 +43,23 @@ export async function claimTogether(
 ): Promise<ReadonlyMap<BatchedKey, RespondedBefore | Problem>> {
   const [first] = requests
   if (first === undefined) return new Map()
-  const { ctx } = first
-  const { organisationId, environment } = ctx.tenant
   const keys = [...new Set(requests.map(({ key }) => key.key))]
+  const [locks, rows] = await lockAndReadKeys(tx, first.ctx, keys)
+  const free = new Set(locks.filter(({ locked }) => locked).map(({ key }) => key))
+  const stored = new Map(rows.map((row) => [row.key, row]))
+  const interruptions = new Map<BatchedKey, RespondedBefore | Problem>()
+  for (const request of requests) {
+    const interruption = interruptionOf(request, stored.get(request.key.key), free.delete(request.key.key))
+    if (interruption !== undefined) interruptions.set(request.key, interruption)
+  }
+  return interruptions
+}
+
+function lockAndReadKeys(tx: Tx, ctx: KeyedRequest['ctx'], keys: readonly string[]) {
+  const { organisationId, environment } = ctx.tenant
   const oldest = oldestKept(ctx)
   // Sent together: the second statement, with a snapshot of its own, sees what earlier owners of the locks committed.
-  const [locks, rows] = await Promise.all([
+  return Promise.all([
     tx.many(
       LockedKey,
       sql`
@@ -66,14 +77,6 @@ export async function claimTogether(
       where organisation_id = ${organisationId} and environment = ${environment} and key = any(${keys}::text[]) and created_at >= ${oldest}`,
     ),
   ])
-  const free = new Set(locks.filter(({ locked }) => locked).map(({ key }) => key))
-  const stored = new Map(rows.map((row) => [row.key, row]))
-  const interruptions = new Map<BatchedKey, RespondedBefore | Problem>()
-  for (const request of requests) {
-    const interruption = interruptionOf(request, stored.get(request.key.key), free.delete(request.key.key))
-    if (interruption !== undefined) interruptions.set(request.key, interruption)
-  }
-  return interruptions
 }
 
 function interruptionOf(

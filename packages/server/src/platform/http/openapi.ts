@@ -45,6 +45,12 @@ const securitySchemes = {
 /** The credentials that every operation takes. */
 const memberCredentials = [{ apiKey: [] }, { session: [] }]
 
+function webhooksOf(payloads: EventPayloads, schemas: ReturnType<typeof componentSchemas>): Json {
+  return Object.fromEntries(
+    Object.entries(payloads).map(([type, payload]) => [type, deliveryOf(type, schemas.of(payload, 'output'))]),
+  )
+}
+
 /** The OpenAPI 3.1 document of these operations and events, generated from the schemas that validate them. */
 export function openApiDocument(
   operations: readonly Operation[],
@@ -58,6 +64,7 @@ export function openApiDocument(
   const examples = examplesOf(recorded)
   const paths = pathsOf(operations, (operation) => describe(operation, { schemas, refusals, parameters, examples }))
   const errors = refusals.components()
+  const deliverySchemas = Object.keys(eventPayloads).length === 0 ? {} : deliveryComponents.schemas
   return {
     openapi: '3.1.0',
     info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
@@ -67,15 +74,10 @@ export function openApiDocument(
     'x-every-operation': sharedByMethod(),
     tags: [...new Set(operations.map(tagOf))].sort().map((name) => ({ name, description: tags[name] ?? name })),
     paths,
-    webhooks: Object.fromEntries(
-      Object.entries(eventPayloads).map(([type, payload]) => [type, deliveryOf(type, schemas.of(payload, 'output'))]),
-    ),
+    webhooks: webhooksOf(eventPayloads, schemas),
     components: {
       securitySchemes,
-      schemas: {
-        ...schemas.components,
-        ...(Object.keys(eventPayloads).length === 0 ? {} : deliveryComponents.schemas),
-      },
+      schemas: { ...schemas.components, ...deliverySchemas },
       pathItems: deliveryComponents.pathItems,
       examples: examples.components,
       parameters: { ...parameters.components, ...deliveryComponents.parameters },
@@ -249,7 +251,8 @@ type ExampleOf = Pick<Operation, 'id' | 'output' | 'csvName' | 'streamExample'>
 /** Shorter values are inlined, because a `$ref` would hardly be shorter. */
 const sharedLengthMin = 100
 
-function examplesOf(recorded: RecordedExamples): Examples {
+/** The names of the values that occur several times and are long, by their JSON. */
+function sharedNames(recorded: RecordedExamples): ReadonlyMap<string, string> {
   const values = Object.entries(recorded).flatMap(([id, { request, response, others = {} }]) => [
     { name: `${id}.request`, text: JSON.stringify(request) ?? '' },
     { name: id, text: JSON.stringify(response) ?? '' },
@@ -257,7 +260,11 @@ function examplesOf(recorded: RecordedExamples): Examples {
   ])
   const long = values.filter(({ text }) => text.length >= sharedLengthMin)
   const shared = [...Map.groupBy(long, ({ text }) => text).values()].filter((uses) => uses.length > 1)
-  const names = new Map(shared.map(([first]) => [first?.text ?? '', first?.name ?? '']))
+  return new Map(shared.map(([first]) => [first?.text ?? '', first?.name ?? '']))
+}
+
+function examplesOf(recorded: RecordedExamples): Examples {
+  const names = sharedNames(recorded)
   const membersOf = (value: unknown): Json => {
     if (!isShown(value)) return {}
     const name = names.get(JSON.stringify(value))

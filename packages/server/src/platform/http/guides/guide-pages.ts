@@ -30,11 +30,7 @@ const claim = 'Payment and wallet infrastructure for AI agents: x402 and MPP, ma
  * `/docs` the guides and a page for each error code as HTML and Markdown, and the reference. Each is rendered when it is first requested.
  */
 export function guidePages(options: GuideOptions): PublicPage[] {
-  let guides: ReadonlyMap<string, Guide> | undefined
-  const read = (): ReadonlyMap<string, Guide> => {
-    guides ??= new Map([...readGuides(), ...errorGuides(options.operations).map((one) => [one.name, one] as const)])
-    return guides
-  }
+  const read = createGuides(options.operations)
   const [html, markdown, text] = [keptPages(htmlHeaders), keptPages(markdownHeaders), keptPages(textHeaders)]
   const guideResponse = (requested: string, request: PageRequest): RawResponse => {
     if (requested === '' || requested.endsWith('/')) return withoutSlash(request.url)
@@ -45,19 +41,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
     return html(guide.name, () => guidePage(read(), guide))(request)
   }
   const llms = (): string => llmsText(read(), options)
-  let search: Promise<Search> | undefined
-  let beside: string | undefined
-  const searchResponse = async ({ url }: PageRequest): Promise<RawResponse> => {
-    const headings = (guide: Guide) => renderGuide(read(), guide).headings
-    search ??= createSearch(read(), (guide) => sectionsOf(guide, headings(guide)))
-    beside ??= navigation(read(), '')
-    const query = (new URL(url, options.baseUrl).searchParams.get('q') ?? '').slice(0, queryCharactersMax).trim()
-    return {
-      status: 200,
-      headers: { ...htmlHeaders, 'cache-control': 'no-store' },
-      body: searchPage(beside, query, await search),
-    }
-  }
+  const searchResponse = createSearchResponse(options.baseUrl, read)
   return [
     {
       path: '/',
@@ -73,12 +57,35 @@ export function guidePages(options: GuideOptions): PublicPage[] {
     { path: '/docs/search', respond: (_, request) => searchResponse(request), cost: searchCost },
     { path: '/docs/reference/plain', respond: (_, request) => html('reference', options.reference)(request) },
     { path: '/problems/:code', respond: ({ code = '' }, request) => guideResponse(`errors/${code}`, request) },
-    {
-      path: '/docs/decisions',
-      respond: (_, request) => html('decisions', () => decisionsPage(read()))(request),
-    },
+    { path: '/docs/decisions', respond: (_, request) => html('decisions', () => decisionsPage(read()))(request) },
     { path: '/docs/*', respond: ({ '*': name }, request) => guideResponse(name ?? '', request) },
   ]
+}
+
+/** Creates the function that returns the guides, which it reads once, and a page for each error code. */
+function createGuides(operations: GuideOptions['operations']): () => ReadonlyMap<string, Guide> {
+  let guides: ReadonlyMap<string, Guide> | undefined
+  return () => {
+    guides ??= new Map([...readGuides(), ...errorGuides(operations).map((one) => [one.name, one] as const)])
+    return guides
+  }
+}
+
+/** Creates the function that searches the guides; the first search makes their index. */
+function createSearchResponse(baseUrl: string, read: () => ReadonlyMap<string, Guide>) {
+  let search: Promise<Search> | undefined
+  let beside: string | undefined
+  return async ({ url }: PageRequest): Promise<RawResponse> => {
+    const headings = (guide: Guide) => renderGuide(read(), guide).headings
+    search ??= createSearch(read(), (guide) => sectionsOf(guide, headings(guide)))
+    beside ??= navigation(read(), '')
+    const query = (new URL(url, baseUrl).searchParams.get('q') ?? '').slice(0, queryCharactersMax).trim()
+    return {
+      status: 200,
+      headers: { ...htmlHeaders, 'cache-control': 'no-store' },
+      body: searchPage(beside, query, await search),
+    }
+  }
 }
 
 /** Redirects an address with a slash at the end to the page. Uses the path as sent, since a decoded path could break the header. */
