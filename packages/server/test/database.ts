@@ -26,14 +26,14 @@ export async function freshDatabase(options: NewDatabase = {}): Promise<TestData
   return openNew(template, options)
 }
 
-/** A new database without any table. */
-export function anEmptyDatabase(): Promise<TestDatabase> {
-  return openNew('template0')
+/** A new database without any table; `options` are those of `create database`. */
+export function anEmptyDatabase(options = ''): Promise<TestDatabase> {
+  return openNew(`template0 ${options}`)
 }
 
 /** A new migrated database with an English dictionary collation: `a` before `B`. */
 export async function aDictionaryDatabase(): Promise<TestDatabase> {
-  const database = await openNew(`template0 locale_provider icu icu_locale 'en-US'`)
+  const database = await anEmptyDatabase(`locale_provider icu icu_locale 'en-US'`)
   await migrate({ url: database.url })
   return database
 }

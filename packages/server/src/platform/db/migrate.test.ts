@@ -26,6 +26,19 @@ test('several processes may migrate one empty database concurrently, and none se
   await drop()
 })
 
+test.each([
+  ["locale_provider icu icu_locale 'da' encoding 'UTF8'", 'The database does not sort ids as ASCII.'],
+  ["locale_provider icu icu_locale 'cs' encoding 'UTF8'", 'The database does not sort ids as ASCII.'],
+  ["locale_provider libc locale 'C' encoding 'LATIN1'", 'The database stores LATIN1 and not UTF-8.'],
+  ["locale_provider icu icu_locale 'en-US' encoding 'UTF8'", undefined],
+])('an empty database with %s has refusal %s', async (options, refusal) => {
+  const { url, drop } = await anEmptyDatabase(options)
+  const migrating = migrate({ url, migrations: [aMigration('9001_first.sql', 'create table first (id integer);')] })
+  if (refusal === undefined) expect(await migrating).toEqual(['9001_first.sql'])
+  else await expect(migrating).rejects.toThrow(refusal)
+  await drop()
+})
+
 test('a run that fails keeps the files before the fault, and the next continues there', async () => {
   const [first, second] = [
     aMigration('9001_first.sql', 'alter table toys add column first integer;'),

@@ -17,6 +17,7 @@ import {
   type Tx,
 } from './db.ts'
 import { keepPartitions } from './partitions.ts'
+import { requireIdOrder } from './text-order.ts'
 
 /** One file of changes. Those whose name ends in `.concurrent.sql` run outside a transaction, for indexes that are built while the service runs. */
 export interface Migration {
@@ -62,7 +63,8 @@ export function aMigration(name: string, text: string): Migration {
  * Runs the missing migrations over its own connections, without a limit of time for a statement; returns their names. Each file commits by
  * itself, so that a stopped run continues where it was. Then makes the partitions of the coming months. One process at a time runs them; the
  * others wait and find nothing left. A migration waits for locks only for `lockMsMax` and is then tried again, so that the requests behind it
- * are not blocked by what it waits for. Throws if a migration was changed after it had run.
+ * are not blocked by what it waits for. Throws if a migration was changed after it had run, and for
+ * an empty database that does not sort ids as ASCII.
  */
 export async function migrate(options: MigrateOptions): Promise<string[]> {
   const { url, pooler = 'none', log = createLog({ level: 'silent' }) } = options
@@ -105,7 +107,9 @@ function migrateUnderLock(
       await tx.run(sql`set local application_name = 'purser migrate'`)
       await db.run(sql`create table if not exists schema_migrations (
         name text primary key, checksum text not null, applied_at timestamptz not null default now())`)
-      const missing = missingOf(migrations, await readApplied(db))
+      const applied = await readApplied(db)
+      if (applied.length === 0) await requireIdOrder(db)
+      const missing = missingOf(migrations, applied)
       for (const migration of missing) {
         await persist(() => apply(db, migration, lockMsMax))
         log.info({ migration: migration.name }, 'migrated')
