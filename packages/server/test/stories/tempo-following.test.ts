@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { followTransactions } from '../../src/features/payments/methods/mpp-tempo/follow.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { plain } from '../../src/platform/db/partitions.ts'
+import { failPlatform } from '../../src/platform/errors.ts'
 import { runOnce } from '../run-once.ts'
 import { aTempoPayer, aTempoWallet, type Changes, offerOf, type TempoPayer } from '../tempo-payer.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
@@ -79,6 +80,25 @@ test('a transaction that no block takes is not sent again with each look, and al
   const after = node.methods.length
   await follow()
   expect(node.methods.slice(after)).toEqual([])
+})
+
+test('a payment that the witness cannot cover is sent once it can', async () => {
+  const { witness } = world.server.deps
+  const { cover } = witness
+  const before = node.methods.length
+  const sentCount = () => node.methods.slice(before).filter((method) => method === 'eth_sendRawTransaction').length
+  witness.cover = () => Promise.reject(failPlatform('service-unavailable'))
+  try {
+    expect((await verify(await payer.pull(await challenge(), lasting(5n)))).status).toBe(503)
+    await waitMinute()
+    await follow().catch(() => {})
+    expect(sentCount()).toBe(0)
+  } finally {
+    witness.cover = cover
+  }
+  await waitMinute()
+  await follow()
+  expect(sentCount()).toBeGreaterThan(0)
 })
 
 test('an outcome that cannot be recorded delays the outcome of no other payment', async () => {
