@@ -1,8 +1,7 @@
 import { PurserError } from '@purser/sdk'
-import type { Command, Io } from './command.ts'
+import type { Command, Io, Outcome } from './command.ts'
 import { commands, elsewhere, mainCommands } from './commands.ts'
 import { listed, type Printed, type Program, runProgram } from './program.ts'
-import { refusalOf } from './refusal.ts'
 import { versionOf } from './version.ts'
 
 const purser: Program<Io> = {
@@ -49,4 +48,27 @@ function wrapped(words: readonly string[]): readonly string[] {
     else lines[lines.length - 1] = `${line}, ${word}`
     return lines
   }, [])
+}
+
+/**
+ * Turns an error of the service into an outcome: its title, detail and field errors, and the request id for its operator. Exits
+ * with 1 for a 4xx; with 2 where nothing was decided and a retry may succeed.
+ */
+function refusalOf(error: PurserError): Outcome {
+  const { status, code, requestId, problem } = error
+  const title = problem?.title ?? (status === undefined ? 'No Response' : 'Unexpected Response')
+  const detail = problem?.detail ?? error.message
+  const errors = problem?.errors ?? []
+  const reason = typeof problem?.reason === 'string' ? [`Reason: ${problem.reason}`] : []
+  return {
+    exitCode: status !== undefined && status >= 400 && status < 500 ? 1 : 2,
+    lines: [
+      `${title}${status === undefined ? '' : ` (${status})`}`,
+      detail,
+      ...errors.map(({ path, message }) => `  ${path || 'the request'}: ${message}`),
+      ...reason,
+      ...(requestId === undefined ? [] : [`Request ${requestId}`]),
+    ],
+    json: { error: { code, status, title, detail, errors, requestId } },
+  }
 }

@@ -1,6 +1,5 @@
 import type { JSONObject, JSONValue } from '@modelcontextprotocol/server'
 import { withoutReferences } from '@purser/protocol'
-import { argumentDescriptions } from './argument-descriptions.ts'
 import type { Effect, ObjectSchema, Tool } from './tool.ts'
 
 type Schema = Readonly<JSONObject>
@@ -214,6 +213,12 @@ function slimmed(value: JSONValue, isProperties = false): JSONValue {
   if (typeof value !== 'object' || value === null) return value
   const kept = Object.entries(value).filter(([name]) => isProperties || !noise.includes(name))
   return Object.fromEntries(kept.map(([name, inner]) => [name, slimmed(inner, !isProperties && name === 'properties')]))
+}
+
+/** Descriptions that replace those of the operation, for arguments that mean something else in a tool. */
+const argumentDescriptions: Readonly<Record<string, string | undefined>> = {
+  limit: 'Items per page.',
+  cursor: 'The nextCursor of the page before.',
 }
 
 /** Every argument is described by the document, or by what the tool does with it. */

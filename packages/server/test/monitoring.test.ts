@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { showQueues } from '../src/monitoring/queues.ts'
+import { showQueues } from '../src/monitoring/gauges.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { createLog } from '../src/platform/log.ts'
 import { createMetrics } from '../src/platform/metrics.ts'

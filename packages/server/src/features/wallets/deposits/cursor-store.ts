@@ -2,7 +2,10 @@ import type { NetworkName } from '@purser/protocol'
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 
-/** The lease to follow a network, as stored: another epoch or another name is another leader. */
+/**
+ * The lease to follow a network, as stored: another epoch or another name is another leader. It is in the row of the cursor and not in
+ * `platform/leases`, so that one lock proves the lease and locks the cursor, also against a process of the previous version.
+ */
 export interface WatcherLease {
   readonly network: NetworkName
   readonly epoch: bigint

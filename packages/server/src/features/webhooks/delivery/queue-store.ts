@@ -68,7 +68,7 @@ export type OwnedQueue = z.output<typeof OwnedQueue>
 
 /**
  * Leases the queues that have waited longest, up to this many. Queues of a process that died become available when its lease
- * ends.
+ * ends. The lease is in the queue's row: `platform/leases` has fixed shares of work, and queues begin and end with webhooks.
  */
 export function leaseQueues(db: Queryable, lease: DeliveryLease, most: number): Promise<OwnedQueue[]> {
   return leaseOf(
