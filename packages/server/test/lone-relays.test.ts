@@ -57,12 +57,12 @@ beforeEach(async () => {
 async function put(
   organisation: number | string,
   payers: readonly Address[],
-  { each = 1, purpose = 'payments', isPlain = false, seconds = 3_600 } = {},
+  { each = 1, purpose = 'payments', isPlain = false, seconds = 3_600, firstNonce = 0 } = {},
 ) {
   const organisationId = typeof organisation === 'string' ? organisation : stage.tenants[organisation]?.organisationId
   const payloads = payers.flatMap((from) =>
     Array.from({ length: each }, (_, index) => {
-      const nonce: Hex = `0x${from.slice(2)}${index.toString(16).padStart(24, '0')}`
+      const nonce: Hex = `0x${from.slice(2)}${(firstNonce + index).toString(16).padStart(24, '0')}`
       const authorization = { from, to: payTo, value, validBefore: BigInt(nowMs / 1_000 + seconds), nonce }
       chain.head.state.balances.set(from, value * 1_000n)
       const signed = signatureOf(authorizationText(authorization))
@@ -178,6 +178,22 @@ test('ten organisations of one account delay a payment that is sent alone by one
   for (const one of ['b', 'c']) expect(await statesOf(payer(one)), one).toEqual(['settled'])
   for (let turn = 0; turn < 10; turn += 1) await pass()
   for (const one of many('a', 10)) expect(await statesOf(one)).toContain('settled')
+}, 60_000)
+
+test('a payer whose payments wait at ten organisations takes one slot, and delays no other payer', async () => {
+  for (let index = 0; index < 10; index += 1) {
+    const organisationId = `org_${`payer${index}`.padStart(26, '0')}`
+    await stage.db.run(sql`
+      insert into organisations (id, name, type, plan, created_at) values (${organisationId}, 'Paid', 'team', 'pro', now()) on conflict do nothing`)
+    await put(organisationId, [payer('a')], { firstNonce: index })
+  }
+  await put(1, [payer('b')])
+  await pass()
+  expect(await statesOf(payer('b'))).toEqual(['settled'])
+  await gate.drain([process.passRelays()])
+  await put(1, [payer('c')])
+  await gate.drain([process.passRelays()])
+  expect(await statesOf(payer('c')), 'while a payment of the first is in flight').toEqual(['included'])
 }, 60_000)
 
 test('ten organisations of one account have one share of a batch', async () => {

@@ -62,19 +62,21 @@ interface Wanted {
   readonly most: number
   /** Share of the slots in use: a purpose is sent only up to its own share. */
   readonly open: number
+  /** For relays that are sent singly: signers whose next relay waits for another one. */
+  readonly busy?: ReadonlySet<string>
 }
 
 /** Selects the organisations whose turn it is on a network, and their relays. */
 export async function selectBatch(
   parts: RelayerParts,
   network: Network,
-  { slot, most, open }: Wanted,
+  { slot, most, open, busy }: Wanted,
 ): Promise<BatchSelection> {
   const purposes = [...parts.purposes.values()].filter(({ share }) => open < share).map(({ purpose }) => purpose)
   const alone = slot === 'single'
   const bounds = { network: network.name, alone, purposes, turnsMax, rowsOfSignerMax, most }
   const rows = await pickDue(parts.ctx.db, { ...bounds, timeLeftMs: parts.timings.timeLeftMs })
-  return selectFairly({ network: network.name, alone }, rows, most)
+  return selectFairly({ network: network.name, alone }, rows, most, busy)
 }
 
 /** Updates the queues after a turn that served these relays. */
@@ -218,25 +220,21 @@ export interface SelectedRelay {
 /**
  * Fills a turn fairly: the first relay of each share owner and purpose, then each one's second, until the turn is full. An owner's organisations
  * alternate, and within an organisation its signers. So a backlog of one owner does not reduce the share of others, and no capacity is left unused.
+ * Of relays that are sent singly it takes one of each signer, and none of a busy one: a payer of many organisations takes no slot of other payers.
  */
 export function selectFairly(
   slot: Pick<QueueKey, 'network' | 'alone'>,
   rows: readonly PickedRow[],
   most: number,
+  busy: ReadonlySet<string> = new Set(),
 ): BatchSelection {
   const { turns, turnKeys, emptyQueues } = relaysByTurn(slot, rows)
   const ordered = [...turns].toSorted(([left], [right]) => compare(left, right))
-  const ofOwners = [...Map.groupBy(ordered, ([, [first]]) => first?.owner).values()]
+  const able = ordered.map(([, offered]) => offered.filter(({ queue }) => !busy.has(queue.signer)))
+  const ofOwners = [...Map.groupBy(able, ([first]) => first?.owner).values()]
+  const inTurn = takeInTurn(ofOwners.map(takeInTurn))
   return {
-    selected: takeInTurn(
-      ofOwners.map((own) =>
-        takeInTurn(
-          own.map(([, offered]) => offered),
-          most,
-        ),
-      ),
-      most,
-    ),
+    selected: (slot.alone ? oneOfEach(inTurn, ({ queue }) => queue.signer) : inTurn).slice(0, most),
     empty: {
       queues: emptyQueues,
       turns: [...turns].flatMap(([turn, offered]) => (offered.length > 0 ? [] : (turnKeys.get(turn) ?? []))),
@@ -288,13 +286,12 @@ function compare(left: bigint, right: bigint): number {
   return left < right ? -1 : Number(left > right)
 }
 
-function takeInTurn(lists: readonly (readonly SelectedRelay[])[], most: number): SelectedRelay[] {
+function takeInTurn(lists: readonly (readonly SelectedRelay[])[]): SelectedRelay[] {
   const longest = Math.max(0, ...lists.map((list) => list.length))
-  const selected: SelectedRelay[] = []
-  for (let index = 0; index < longest && selected.length < most; index += 1)
-    for (const list of lists) {
-      const next = list[index]
-      if (next !== undefined && selected.length < most) selected.push(next)
-    }
-  return selected
+  return Array.from({ length: longest }, (_, index) => lists.flatMap((list) => list[index] ?? [])).flat()
+}
+
+/** Returns the first item of each name. */
+export function oneOfEach<T>(items: readonly T[], nameOf: (item: T) => string): readonly T[] {
+  return [...Map.groupBy(items, nameOf).values()].flatMap(([first]) => first ?? [])
 }

@@ -3,7 +3,7 @@ import { keepLeases } from '../../platform/leases/leases.ts'
 import type { Detach } from '../../platform/recurring-task.ts'
 import { startDueLoop } from '../../platform/work/due-work.ts'
 import { pause } from '../../platform/work/loop.ts'
-import { admit, endTurn, planTransaction, type SelectedRelay, selectBatch, sendBatch } from './batch.ts'
+import { admit, endTurn, oneOfEach, planTransaction, type SelectedRelay, selectBatch, sendBatch } from './batch.ts'
 import type { Trial } from './forms/form.ts'
 import { faultOf, findUse, nonceStates, tryAlone } from './forms/index.ts'
 import { type Conclusion, conclude, purposeOf, type RelayerParts } from './parts.ts'
@@ -198,11 +198,10 @@ async function sendSingly(parts: RelayerParts, network: Network): Promise<boolea
   const { single: open } = await lanes.openCounts(ctx.db, network, settlerAddress)
   const free = lanes.slots.single - open
   if (free <= 0) return false
-  const turn = await selectBatch(parts, network, { slot: 'single', most: triedMax, open: open / lanes.slots.single })
-  const inFlight = open === 0 ? new Set<string>() : await listSignersInFlight(ctx.db, network.name, settlerAddress)
-  const selected = oneOfEach(turn.selected, ({ queue }) => queue.signer).filter(
-    ({ queue }) => !inFlight.has(queue.signer),
-  )
+  const busy = open === 0 ? new Set<string>() : await listSignersInFlight(ctx.db, network.name, settlerAddress)
+  const wanted = { slot: 'single', most: triedMax, open: open / lanes.slots.single, busy } as const
+  const turn = await selectBatch(parts, network, wanted)
+  const { selected } = turn
   if (selected.length === 0) {
     await endTurn(parts, turn, [])
     return false
@@ -221,11 +220,6 @@ async function sendSingly(parts: RelayerParts, network: Network): Promise<boolea
   for (const { selected } of sent) await planOne(parts, network, selected)
   await endTurn(parts, turn, served)
   return true
-}
-
-/** Returns the first item of each name. */
-function oneOfEach<T>(items: readonly T[], nameOf: (item: T) => string): readonly T[] {
-  return [...Map.groupBy(items, nameOf).values()].flatMap(([first]) => first ?? [])
 }
 
 /** Simulates each relay by itself, without a result for those that do not wait any more. */
