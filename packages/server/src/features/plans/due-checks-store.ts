@@ -56,10 +56,11 @@ async function listFairly(
   const next = (after: Sql): Sql => sql`
     select t.organisation_id from ${table} t where t.network = ${network} and t.check_at is not null and t.organisation_id > ${after}
     order by t.organisation_id limit 1`
+  // "offset 0": otherwise PostgreSQL inserts the expression, and so its reads, where each of its values is used.
   const ownerIfDue = (organisationId: Sql): Sql => sql`
     select case when (select t.check_at from ${table} t
       where t.network = ${network} and t.organisation_id = ${organisationId} and t.check_at is not null and t.check_at <= ${now}
-      order by t.check_at limit 1) is not null then coalesce(${shareOwnerSql(organisationId)}, ${organisationId}) end as share_owner`
+      order by t.check_at limit 1) is not null then coalesce(${shareOwnerSql(organisationId)}, ${organisationId}) end as share_owner offset 0`
   const rows = await db.many(
     FairRow,
     sql`
