@@ -36,6 +36,13 @@ export interface LyingNode {
   stop(): Promise<void>
 }
 
+/** Shows every block as of a far higher base fee. */
+export const withHighBaseFee: Lie = async ({ truth }) => {
+  const reply = await truth()
+  const block = 'result' in reply ? reply.result : undefined
+  return block ? { result: { ...Object(block), baseFeePerGas: `0x1${'0'.repeat(25)}` } } : reply
+}
+
 interface State {
   readonly lies: Map<string, Lie>
   readonly requested: Map<string, number>

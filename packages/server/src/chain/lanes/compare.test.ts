@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { aLane, planPayment, runLane, statusOf } from '../../../test/lane-stage.ts'
-import { type LyingNode, startLyingNode } from '../../../test/lying-node.ts'
+import { type LyingNode, startLyingNode, withHighBaseFee } from '../../../test/lying-node.ts'
 import { sql } from '../../platform/db/db.ts'
 import { compareNetwork, comparisonOf } from './compare.ts'
 
@@ -225,5 +225,18 @@ test('after a restore, one of three nodes that refuses to count pending transact
     expect(await restored.found()).toEqual({ nextNonce: 0n, count: 0n, isCompared: true })
   } finally {
     await restored.stop()
+  }
+})
+
+test('after a restore, a first node that invents a high base fee hides no pending transactions that the others report', async () => {
+  const first = await startLyingNode(dev.rpcUrl)
+  const restored = await aRestoredLane([first.url, liar.url, liar.url])
+  first.lie('eth_getBlockByNumber', withHighBaseFee)
+  try {
+    await restored.compare()
+    expect(await restored.found()).toEqual({ nextNonce: 5n, count: 5n, isCompared: false })
+  } finally {
+    await restored.stop()
+    await first.stop()
   }
 })

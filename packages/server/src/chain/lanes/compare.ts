@@ -98,7 +98,7 @@ async function newestOf(chain: Chain, senders: readonly Address[]) {
 /** In wei, at the base fee, below which none is mined. Undefined on a network without coin. */
 async function leastCost(chain: Chain): Promise<bigint | undefined> {
   if (chain.network.nativeCoin === null) return undefined
-  const [{ baseFee }, { l1Fee }] = await Promise.all([chain.head(), chain.offeredFees()])
+  const { baseFee, l1Fee } = await chain.offeredFees()
   const cost = emptyGas * baseFee + l1FeeOf(l1Fee, 0)
   return cost > 0n ? cost : 1n
 }

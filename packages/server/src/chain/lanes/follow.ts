@@ -71,12 +71,23 @@ async function followReceipts(parts: LaneParts, senders: readonly Address[]): Pr
   const missing = sent.filter(({ id }) => !shown.has(id) && (found.has(id) || !unread.has(id)))
   const counted = missing.filter((transaction) => countOf(transaction) > transaction.nonce)
   const losses = await lossesOf(parts, counted, attempts)
+  const agreedCount = oncePerSender((sender) => parts.chain.transactionCount(sender))
   await inParallel(missing, missingAtOnce, (transaction) => {
-    const seen = { attempts, losses, transactionCount: countOf(transaction), head: head.number }
+    const seen = { attempts, losses, transactionCount: countOf(transaction), head: head.number, agreedCount }
     return followMissing(parts, transaction, seen).catch((error: unknown) => logNotFollowed(parts, transaction, error))
   })
   await fillGaps(parts, open, transactionCounts)
   return open.length - closed
+}
+
+/** Queries once for each sender, and only when the number is needed. */
+function oncePerSender(read: (sender: Address) => Promise<bigint>): (sender: Address) => Promise<bigint> {
+  const known = new Map<Address, Promise<bigint>>()
+  return (sender) => {
+    const count = known.get(sender) ?? read(sender)
+    known.set(sender, count)
+    return count
+  }
 }
 
 /** The receipts by the ids of their transactions, and the ids of those whose receipt no node delivers. */
@@ -102,7 +113,7 @@ async function fillGaps(
   for (const [sender, [lowest]] of Map.groupBy(open, (one) => one.sender)) {
     const count = transactionCounts.get(sender)
     if (lowest !== undefined && count !== undefined && count < lowest.nonce)
-      await fillGap(parts, { network: lowest.network, sender }, { count, lowest: lowest.nonce })
+      await fillGap(parts, { network: lowest.network, sender }, lowest.nonce)
   }
 }
 
@@ -110,8 +121,11 @@ async function fillGaps(
 interface Seen {
   readonly attempts: Attempts
   readonly losses: Losses
+  /** As the preferred node counts. */
   readonly transactionCount: bigint
   readonly head: bigint
+  /** As a majority of the nodes counts now. */
+  readonly agreedCount: (sender: Address) => Promise<bigint>
 }
 
 /** Handles a transaction that was in a block and has no receipt now: returns it to be sent if the chain has lost it. */
@@ -137,7 +151,7 @@ function hashesOf(attempts: Attempts, { id }: LaneTransactionRow): readonly Hex[
 /** Handles a transaction without a receipt for any of its hashes: waits, rebroadcasts the same bytes, or raises the fee after waiting too long. */
 async function followMissing(parts: LaneParts, transaction: LaneTransactionRow, seen: Seen): Promise<void> {
   if (transaction.status === 'mined') return followMined(parts, transaction, seen)
-  const { attempts, losses, transactionCount } = seen
+  const { attempts, losses, transactionCount, agreedCount } = seen
   const hashes = hashesOf(attempts, transaction)
   const now = parts.deps.clock.now().getTime()
   const latest = attempts.get(transaction.id)?.at(-1)
@@ -154,10 +168,10 @@ async function followMissing(parts: LaneParts, transaction: LaneTransactionRow, 
   // Most nodes say that the nonce is used, though the preferred one does not count it.
   const isTooLow = response?.outcome === 'nonce-too-low' && transactionCount <= transaction.nonce
   if (isTooLow && (await resolveIfLost(await lossesOf(parts, [transaction], attempts)))) return
-  // A higher fee helps only the lowest pending nonce, and only when the node accepts the transaction.
+  // A higher fee helps only the lowest pending nonce, and only when the nodes accept the transaction.
   const stuckMs = Math.max(parts.chain.network.blockTimeMs * stuckBlocks, 10_000)
-  const isStuck = now - latest.createdAt.getTime() > stuckMs && transactionCount === transaction.nonce
-  if (isStuck && response?.outcome === 'sent') await replace(parts, transaction, latest)
+  if (now - latest.createdAt.getTime() <= stuckMs || response?.outcome !== 'sent') return
+  if ((await agreedCount(transaction.sender)) === transaction.nonce) await replace(parts, transaction, latest)
 }
 
 /** Searches the other nodes for a receipt that the preferred node does not return. Returns whether a majority confirms it. */

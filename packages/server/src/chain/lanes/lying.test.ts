@@ -1,9 +1,12 @@
 import { type DevChain, startChain } from '@purser/devnet'
+import { bytesToHex, l1FeeOf } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import {
   aLane,
   aStillClock,
+  attemptsOf,
   effectsOf,
   type Payment,
   passLane,
@@ -14,7 +17,8 @@ import {
   weiOf,
 } from '../../../test/lane-stage.ts'
 import { aKeptLog } from '../../../test/log-lines.ts'
-import { type LyingNode, startLyingNode } from '../../../test/lying-node.ts'
+import { type LyingNode, startLyingNode, withHighBaseFee } from '../../../test/lying-node.ts'
+import { sql } from '../../platform/db/db.ts'
 
 // The first of three nodes lies. It does not vote against the others where they compare receipts, so that nobody suspends it.
 let database: TestDatabase
@@ -244,4 +248,57 @@ test('a node that invents a small balance does not lower the fee of a payment', 
   })
   await look(stage, clock)
   expect(await effectsOf(database.db, payment.id)).toEqual(['sent'])
+})
+
+test.each(['0x0', '0x9'])(
+  'a first node that counts %s transactions neither keeps the fee of a waiting payment from rising nor has final ones sent again',
+  async (count) => {
+    const clock = aStillClock()
+    const stage = await aStage(clock)
+    const final = await planPayment(stage)
+    await look(stage, clock)
+    expect((await effectsOf(database.db, final.id)).at(-1)).toBe('final')
+    const { raw } = await database.db.one(
+      z.object({ raw: z.instanceof(Uint8Array) }),
+      sql`select raw from transaction_attempts where transaction_id = ${final.id}`,
+    )
+    await rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [false])
+    cleanups.push(() => rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [true]))
+    const payment = await planPayment(stage)
+    const sent: unknown[] = []
+    liar.lie('eth_sendRawTransaction', ({ params, truth }) => {
+      sent.push(params[0])
+      return truth()
+    })
+    // It votes truthfully about the block that the majority names.
+    liar.lie('eth_getTransactionCount', ({ params, truth }) => (params[1] === 'latest' ? { result: count } : truth()))
+    await look(stage, clock)
+    expect(sent).not.toContain(bytesToHex(raw))
+    expect((await attemptsOf(database.db, payment.id)).length).toBeGreaterThan(1)
+    liar.tellTheTruth()
+    await rpc(stage.outbound, dev.rpcUrl, 'anvil_mine', ['0x1'])
+    await look(stage, clock)
+    expect(await paid(stage, payment)).toBe(1n)
+  },
+)
+
+test('a first node that invents a high base fee does not keep the fee of a payment from being lowered to what its account can pay', async () => {
+  const clock = aStillClock()
+  const stage = await aStage(clock)
+  await rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [false])
+  cleanups.push(() => rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [true]))
+  const payment = await planPayment(stage)
+  await passLane(stage.parts, stage.lane)
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_dropAllTransactions')
+  const { baseFee, l1Fee } = await stage.parts.chain.offeredFees()
+  const left = ((baseFee * 5n) / 4n) * 30_000n + 1n + l1FeeOf(l1Fee, 256)
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_setBalance', [stage.signer.address, `0x${left.toString(16)}`])
+  liar.lie('eth_getBlockByNumber', withHighBaseFee)
+  clock.forward(5_000)
+  await passLane(stage.parts, stage.lane)
+  const [first, second] = await attemptsOf(database.db, payment.id)
+  expect(BigInt(second?.maxFee ?? 0)).toBeGreaterThan(0n)
+  expect(BigInt(second?.maxFee ?? 0)).toBeLessThan(BigInt(first?.maxFee ?? 0))
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_mine', ['0x1'])
+  expect(await paid(stage, payment)).toBe(1n)
 })

@@ -18,18 +18,17 @@ export async function resumeLanes(parts: LaneParts, senders: readonly Address[])
   )
   for (const { sender, lowest } of places) {
     const count = transactionCounts.get(sender)
-    if (count !== undefined && count < lowest) await fillGap(parts, { network, sender }, { count, lowest })
+    if (count !== undefined && count < lowest) await fillGap(parts, { network, sender }, lowest)
   }
 }
 
 /**
- * Sends final transactions again when the chain is behind their nonces: after a deep reorganization, or when a dev chain was restored from a copy.
+ * Sends final transactions again when the chain is behind their nonces: after a deep reorganization, or when a dev chain was restored from a copy. A
+ * majority of the nodes decides whether it is, since one node that counts too few would have them sent in every pass.
  */
-export async function fillGap(
-  parts: LaneParts,
-  lane: LaneKey,
-  { count, lowest }: { readonly count: bigint; readonly lowest: bigint },
-): Promise<void> {
+export async function fillGap(parts: LaneParts, lane: LaneKey, lowest: bigint): Promise<void> {
+  const count = await parts.chain.transactionCount(lane.sender)
+  if (count >= lowest) return
   const { db, log } = parts.deps
   const details = { ...lane, chainNonce: count.toString(), ours: lowest.toString() }
   log.warn(details, 'the chain is behind the lane; stored transactions are sent again')

@@ -342,9 +342,8 @@ async function affordableFees(
   last: Fees,
 ): Promise<Fees | undefined> {
   if (chain.network.nativeCoin === null) return undefined
-  const [[holding], { baseFee }, next, { l1Fee, dataGas }, signed] = await Promise.all([
+  const [[holding], next, { baseFee, l1Fee, dataGas }, signed] = await Promise.all([
     chain.agreedHoldings([{ account: sender, tokens: [] }]),
-    chain.head(),
     chain.transactionCount(sender),
     chain.offeredFees(),
     listSigned(deps.db, id),
