@@ -94,6 +94,12 @@ export function inNodeSpan<T>(network: number, methods: readonly string[], work:
   return inSpan(method, { kind: SpanKind.INTERNAL, attributes }, context.active(), work)
 }
 
+/** A delivery to a webhook, if it is a part of something that is traced. It takes longer than the run that begins it. */
+export function inDeliverySpan<T>(work: () => Promise<T>): Promise<T> {
+  if (!isTraced()) return work()
+  return inSpan('deliver', { kind: SpanKind.INTERNAL, attributes: {} }, context.active(), work)
+}
+
 /**
  * A request to another server, if it is a part of something that is traced. Names no path: those of nodes contain keys. `traceparent` is the
  * header that makes the other server's spans children of this one.

@@ -7,6 +7,7 @@ import type { Deps } from '../../../platform/ctx.ts'
 import type { GuardedFetch, PostOutcome } from '../../../platform/guarded-fetch.ts'
 import { newId } from '../../../platform/ids.ts'
 import type { Random } from '../../../platform/random.ts'
+import { inDeliverySpan } from '../../../platform/tracing/spans.ts'
 import { openSecret } from '../secrets.ts'
 import type { DueRow, EndpointRow, NewAttempt } from './queue-store.ts'
 
@@ -38,10 +39,12 @@ const secondTryMsMax = 1_000
 const secondTryFailures: ReadonlySet<string> = new Set(['connection-lost', 'unreachable'])
 
 /** Sends one delivery to its receiver, or returns when to retry. Never throws: a failure is a failed attempt. */
-export async function send(deps: SendDeps, endpoint: EndpointRow, delivery: DueRow): Promise<Sent> {
-  const first = await attempt(deps, endpoint, delivery)
-  const tries = isWorthASecond(first) ? [first, await attempt(deps, endpoint, delivery)] : [first]
-  return judge(deps, endpoint, delivery, tries)
+export function send(deps: SendDeps, endpoint: EndpointRow, delivery: DueRow): Promise<Sent> {
+  return inDeliverySpan(async () => {
+    const first = await attempt(deps, endpoint, delivery)
+    const tries = isWorthASecond(first) ? [first, await attempt(deps, endpoint, delivery)] : [first]
+    return judge(deps, endpoint, delivery, tries)
+  })
 }
 
 /** Returns the body of a delivery. The payload is the text in the database, so that every attempt sends the same bytes. */
