@@ -72,7 +72,7 @@ async function listFairly(
       from visited o cross join lateral (${next(sql`o.organisation_id`)}) n cross join lateral (${ownerIfDue(sql`n.organisation_id`)}) d
       where o.place < ${organisationsMax} and cardinality(o.owners) < ${most}
     ), reached as materialized (
-      select max(organisation_id) as last, count(*) >= ${organisationsMax} or max(cardinality(owners)) >= ${most} as is_cut,
+      select max(organisation_id) as last, count(*) >= ${organisationsMax} or coalesce(max(cardinality(owners)), 0) >= ${most} as is_cut,
         ceil(${most}::float8 / greatest(max(cardinality(owners)), 1)) as share
       from visited
     ), waiting as materialized (
