@@ -111,6 +111,7 @@ function recordingClient() {
 const believable = {
   ...{ x402: null, x402V1: null, mpp: null, expiresAt: '2026-11-21T00:00:00.000Z' },
   ...{ valid: true, paymentId: 'pay_1', protocol: 'x402', amount: '1', coin: 'USDC', settlementToken: 'secret' },
+  ...{ scheme: 'exact', network: 'eip155:84532', redeemable: false },
   ...{ settlementPending: true, status: 'settling', redemptionToken: 'secret', expiresIn: 60 },
   ...{ sessionId: 'sess_1', vaultId: 'vlt_1', isExpired: false, sessionToken: 'secret' },
 }
