@@ -87,7 +87,7 @@ export interface Chain extends QuorumReads {
   simulate(trial: SimulatedCalls): Promise<Simulation>
   /**
    * Whether the call would succeed as a real transaction on the latest block: at the current gas price, for two block builders and times. A response
-   * that does not decide counts as success.
+   * that does not decide counts as success. Throws `chain-unavailable` while the nodes are divided.
    */
   trySending(call: SimulatedCall): Promise<boolean>
   /**
@@ -195,6 +195,8 @@ export interface AuthorizationProbe {
   readonly untrusted: boolean
   /** Gas that settlement grants this payment, where it is less than the usual grant. */
   readonly gas?: bigint | undefined
+  /** `final`: a refusal ends the payment, so a majority must refuse it. Throws `chain-unavailable` while the nodes are divided. Default `passing`. */
+  readonly refusal?: 'passing' | 'final'
 }
 
 /** Wei per unit of gas (EIP-1559). */
@@ -262,8 +264,9 @@ export interface AuthorizationFacts {
 export interface Permit2Probe {
   readonly settlement: Permit2Settlement
   readonly settler: Address
-  /** As that of `AuthorizationProbe`. */
+  /** As those of `AuthorizationProbe`. */
   readonly gas?: bigint | undefined
+  readonly refusal?: 'passing' | 'final'
 }
 
 export interface Permit2Facts {

@@ -20,8 +20,9 @@ import {
 import { batch } from '../../platform/db/batch.ts'
 import { fail } from '../errors.ts'
 import type { Head } from '../facts.ts'
-import type { AuthorizationFacts, AuthorizationProbe, Chain, PayerFunds, PayerQuestion } from '../port.ts'
+import type { AuthorizationFacts, AuthorizationProbe, Chain, PayerFunds, PayerQuestion, Permit2Facts } from '../port.ts'
 import { electorateOf, requestAcceptance } from '../rpc/acceptance.ts'
+import { callFaultOf } from '../rpc/call-fault.ts'
 import { readHex } from '../rpc/read.ts'
 import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from '../rpc/rpc.ts'
 import { inspectPermit2, transactionGas, wouldSettle } from './permit2.ts'
@@ -42,14 +43,13 @@ export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Pro
       const isAccepting = ({ simulation, nonceUsed, balance }: AuthorizationFacts): boolean =>
         simulation.ok && !nonceUsed && balance >= probe.authorization.value
       const query = (voter: Voter) => (inspects.get(voter) ?? alone.inspectAuthorization)(probe)
-      const found = await requestAcceptance(electorateOf(rpc.voters), query, isAccepting)
+      const found = await requestAcceptance(electorateOf(rpc.voters), query, isAccepting, probe.refusal)
       return found.isAccepted ? lowestBalanceOf(found.responses) : found.response
     },
     async inspectPermit2(probe) {
       const query = ({ rpc: one }: Voter) => inspectPermit2(one, probe)
-      const found = await requestAcceptance(electorateOf(rpc.voters), query, (facts) =>
-        wouldSettle(facts, probe.settlement.amount),
-      )
+      const isAccepting = (facts: Permit2Facts): boolean => wouldSettle(facts, probe.settlement.amount)
+      const found = await requestAcceptance(electorateOf(rpc.voters), query, isAccepting, probe.refusal)
       return found.isAccepted ? lowestBalanceOf(found.responses) : found.response
     },
     async payerFunds(question) {
@@ -63,7 +63,7 @@ export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Pro
     },
     async trySending(call) {
       const query = async ({ rpc: one }: Voter) => trySending(one, call, await headOf(one))
-      return (await requestAcceptance(electorateOf(rpc.voters), query, (isTaken) => isTaken)).isAccepted
+      return (await requestAcceptance(electorateOf(rpc.voters), query, (isTaken) => isTaken, 'final')).isAccepted
     },
   }
 }
@@ -262,7 +262,7 @@ function singleTrial(probe: AuthorizationProbe, block: 'latest' | 'pending'): Rp
 }
 
 function readTrial(probe: AuthorizationProbe, response: RpcResponse | undefined): AuthorizationFacts['simulation'] {
-  if (response?.ok === false) return simulationOf(false, response.data)
+  if (response?.ok === false && callFaultOf(response) !== undefined) return simulationOf(false, response.data)
   const result = resultOf(response)
   if (probe.deployment === undefined) return { ok: true }
   const trial = decodeAggregate3(result, 2)[1]

@@ -11,8 +11,9 @@ import {
 } from '@purser/protocol'
 import { fail } from '../errors.ts'
 import type { Permit2Facts, Permit2Probe } from '../port.ts'
+import { callFaultOf } from '../rpc/call-fault.ts'
 import type { Decision } from '../rpc/quorum.ts'
-import { readHex } from '../rpc/read.ts'
+import { invalidResponse, readHex } from '../rpc/read.ts'
 import type { Rpc, RpcCall, RpcResponse } from '../rpc/rpc.ts'
 
 /** Gas limit of the trial. It equals what settlement allows; otherwise a wallet could pass here and run out of gas there. */
@@ -48,7 +49,8 @@ async function inspectAsOf(rpc: Rpc, probe: Permit2Probe, block: 'latest' | 'pen
   const { owner, token, nonce } = probe.settlement.transfer
   const responses = await rpc.batch([...readings(probe, block), trial(probe, block)])
   const [proxy, payer, balance, allowance, bitmap, settle] = responses
-  if (settle === undefined) throw fail('chain-unavailable', {}, new Error('no answer'))
+  if (settle === undefined || (!settle.ok && callFaultOf(settle) === undefined))
+    throw invalidResponse(settle?.message ?? 'no answer')
   return {
     proxyDeployed: codeOf(proxy) !== '0x',
     payerHasCode: codeOf(payer) !== '0x',

@@ -6,8 +6,10 @@ import type { Voter } from './rpc.ts'
 
 type Answer = 'accepts' | 'refuses' | 'fails' | 'hangs'
 
+type Outcome = 'accepted' | 'refused' | 'unavailable'
+
 /** Returns the majority result for these node responses. */
-async function judged(...answers: readonly Answer[]): Promise<'accepted' | 'refused' | 'unavailable'> {
+async function judged(answers: readonly Answer[], refusal?: 'final'): Promise<Outcome> {
   const voters = answers.map(() => ({}) as Voter)
   const query = async (voter: Voter): Promise<Answer> => {
     const response = answers[voters.indexOf(voter)]
@@ -17,7 +19,7 @@ async function judged(...answers: readonly Answer[]): Promise<'accepted' | 'refu
   }
   const electorate = { voters, needed: Math.floor(answers.length / 2) + 1 }
   try {
-    const { isAccepted } = await requestAcceptance(electorate, query, (response) => response === 'accepts')
+    const { isAccepted } = await requestAcceptance(electorate, query, (response) => response === 'accepts', refusal)
     return isAccepted ? 'accepted' : 'refused'
   } catch (error) {
     if (isProblem(error, 'chain-unavailable')) return 'unavailable'
@@ -25,7 +27,7 @@ async function judged(...answers: readonly Answer[]): Promise<'accepted' | 'refu
   }
 }
 
-test.each<[readonly Answer[], 'accepted' | 'refused' | 'unavailable']>([
+test.each<[readonly Answer[], Outcome]>([
   [['accepts', 'accepts'], 'accepted'],
   [['accepts', 'refuses'], 'refused'],
   [['accepts', 'fails'], 'unavailable'],
@@ -38,5 +40,17 @@ test.each<[readonly Answer[], 'accepted' | 'refused' | 'unavailable']>([
   [['accepts', 'fails', 'refuses'], 'refused'],
   [['accepts', 'fails', 'fails'], 'unavailable'],
 ])('nodes that answer %j: %s', async (answers, expected) => {
-  expect(await judged(...answers)).toBe(expected)
+  expect(await judged(answers)).toBe(expected)
+})
+
+test.each<[readonly Answer[], Outcome]>([
+  [['accepts', 'accepts'], 'accepted'],
+  [['accepts', 'refuses'], 'unavailable'],
+  [['refuses', 'refuses'], 'refused'],
+  [['accepts', 'refuses', 'refuses'], 'refused'],
+  [['accepts', 'fails', 'refuses'], 'unavailable'],
+  [['refuses', 'hangs', 'refuses'], 'refused'],
+  [['refuses'], 'refused'],
+])('where a refusal is final, nodes that answer %j: %s', async (answers, expected) => {
+  expect(await judged(answers, 'final')).toBe(expected)
 })

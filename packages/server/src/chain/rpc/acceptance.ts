@@ -22,12 +22,14 @@ export function electorateOf(all: readonly Voter[]): Electorate {
 
 /**
  * Queries all nodes at once, as of their own latest blocks, and resolves when `needed` of them accept or refuse. Nodes may differ by a block, so a dissenting
- * one is not suspended, and a payer whose money has just arrived is accepted once a majority has it. Throws `chain-unavailable` if too few answer.
+ * one is not suspended, and a payer whose money has just arrived is accepted once a majority has it. Throws `chain-unavailable` if too few answer, and
+ * where a refusal is `final`, unless a majority refuses.
  */
 export async function requestAcceptance<T>(
   { voters, needed }: Electorate,
   query: (voter: Voter) => Promise<T>,
   isAccepting: (response: T) => boolean,
+  refusal: 'passing' | 'final' = 'passing',
 ): Promise<Acceptance<T>> {
   const [accepting, refusing]: [T[], T[]] = [[], []]
   await collect(voters, query, (response) => {
@@ -38,7 +40,8 @@ export async function requestAcceptance<T>(
   })
   if (accepting.length >= needed) return { isAccepted: true, responses: accepting }
   const [response] = refusing
-  if (response === undefined || accepting.length + refusing.length < needed)
+  const judging = refusal === 'final' ? refusing.length : accepting.length + refusing.length
+  if (response === undefined || judging < needed)
     throw fail('chain-unavailable', {}, new Error('too few nodes judge a payment'))
   return { isAccepted: false, response }
 }

@@ -119,6 +119,7 @@ async function judge(chain: Chain, payload: AuthorizationPayload): Promise<Trial
     deployment: deployment === null ? undefined : { factory: deployment.factory, factoryCalldata: deployment.calldata },
     untrusted: true,
     gas: gas === undefined ? undefined : BigInt(gas),
+    refusal: 'final',
   })
   if (facts.nonceUsed) return 'used'
   if (facts.balance < authorization.value) return shortOf('invalid_exact_evm_insufficient_balance')

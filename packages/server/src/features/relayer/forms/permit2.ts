@@ -79,6 +79,7 @@ async function judge(chain: Chain, stored: StoredPermit2, settler: `0x${string}`
     settlement,
     settler,
     gas: stored.gas === undefined ? undefined : BigInt(stored.gas),
+    refusal: 'final',
   })
   if (facts.nonceUsed) return 'used'
   const reason = whyNotPermit2(facts, settlement, true)
