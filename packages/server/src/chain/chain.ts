@@ -35,6 +35,7 @@ import { createPaymentReads } from './reads/payment-reads.ts'
 import { findReceipts, lookUp, ownReceipt, receiptAnywhere, shortReceipt, watch } from './reads/shown-receipts.ts'
 import { simulate } from './reads/simulate.ts'
 import { collect, electorateOf, requestAcceptance, requestAgreement, requestVotes } from './rpc/acceptance.ts'
+import { returnedBy } from './rpc/call-fault.ts'
 import { createLogReader } from './rpc/logs.ts'
 import { readHead, readHex, readQuantity, resultOf } from './rpc/read.ts'
 import type { NodeRpc, Rpc, RpcResponse, Voter } from './rpc/rpc.ts'
@@ -260,9 +261,7 @@ export function domainReads(token: Address) {
 }
 
 export function readDomain(responses: readonly RpcResponse[]): TokenDomain | undefined {
-  const [name, version, separator] = responses.map((response) =>
-    response.ok ? readHex(response.result, 'call result') : undefined,
-  )
+  const [name, version, separator] = responses.map(returnedBy)
   if (name === undefined || version === undefined || separator === undefined) return undefined
   try {
     return { name: decodeString(name), version: decodeString(version), separator: decodeBytes32(separator) }

@@ -9,12 +9,12 @@ import { fail } from './errors.ts'
 import type { Chain, ChainHealth, Chains, TokenDomain, TokenDomainState } from './port.ts'
 import { electorateOf, requestAgreement } from './rpc/acceptance.ts'
 import { createAuthorizationUse } from './rpc/authorization-use.ts'
+import { returnedBy } from './rpc/call-fault.ts'
 import { createFirstNonce } from './rpc/first-nonce.ts'
 import { createNodes, type Node, type NodeState, type Nodes } from './rpc/nodes.ts'
 import { createPermit2Use } from './rpc/permit2-use.ts'
 import type { QuorumReads } from './rpc/port.ts'
 import { createQuorum, lagBlocksOf, type Quorum } from './rpc/quorum.ts'
-import { readHex } from './rpc/read.ts'
 import { createReceipts } from './rpc/receipts.ts'
 import { createRpc, type NodeRpc, type Rpc, type Voter } from './rpc/rpc.ts'
 import { createSameCall } from './rpc/same-call.ts'
@@ -184,9 +184,8 @@ async function readToken(rpc: Rpc, token: TokenInfo) {
   const responses = await rpc.batch(reads)
   const domain = readDomain(responses.slice(0, 3))
   if (domain === undefined) return undefined
-  const decimals =
-    responses[3]?.ok === true ? decoded(decodeUint256, readHex(responses[3].result, 'call result')) : undefined
-  return decimals === undefined ? undefined : { ...domain, decimals: Number(decimals) }
+  const decimals = returnedBy(responses[3])
+  return decimals === undefined ? undefined : { ...domain, decimals: Number(decoded(decodeUint256, decimals)) }
 }
 
 interface QuorumOptions {
@@ -218,7 +217,8 @@ interface TokenDomains {
   check(): Promise<void>
 }
 
-const checkAgainMs = 3_600_000
+/** Time until a token is checked again, by the state that the last check found. */
+const checkAgainMs = { right: 3_600_000, wrong: 60_000, unchecked: 0 }
 
 /**
  * Compares the registry's data of tokens that are paid by signature with their contracts. With a wrong name or version, valid payments would be
@@ -247,7 +247,7 @@ function createTokenDomains(
       const now = clock.now().getTime()
       const due = network.tokens.filter((token) => {
         const known = found.get(token.address)
-        return token.eip712 !== null && (known === undefined || known.checkedAtMs + checkAgainMs <= now)
+        return token.eip712 !== null && (known === undefined || known.checkedAtMs + checkAgainMs[known.state] <= now)
       })
       // A token that cannot be checked stays due, and is checked again by the next run.
       await Promise.all(due.map((token) => checkOne(token).catch(() => undefined)))

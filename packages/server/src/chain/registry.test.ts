@@ -342,6 +342,23 @@ test.each([
   expect(JSON.stringify(errors)).toContain('does not match the registry')
 })
 
+test('an error of a node’s call leaves a token unchecked, and a wrong token is checked again each minute', async () => {
+  const node = await aNode()
+  const chains = chainsOf(node)
+  const stateThen = async () => {
+    await chains.check()
+    return chains.tokenDomainState(network, usdc)
+  }
+  node.faults.set('eth_call', -32_016)
+  expect(await stateThen()).toBe('unchecked')
+  node.faults.clear()
+  node.token = { name: 'USDC', version: '3', decimals: 6 }
+  expect(await stateThen()).toBe('wrong')
+  node.token = { name: 'USDC', version: '2', decimals: 6 }
+  clock.forward(61_000)
+  expect(await stateThen()).toBe('right')
+})
+
 test('a token’s signing domain is checked again every hour', async () => {
   const node = await aNode()
   const chains = chainsOf(node)
