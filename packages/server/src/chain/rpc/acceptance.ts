@@ -86,6 +86,24 @@ export async function requestAgreement<T>(
   return agreed.response
 }
 
+/** How long to wait for the remaining nodes once the others suffice. */
+const furtherMs = 250
+
+/** As `collect`, but where the responses suffice, the remaining nodes have a short time to respond. Also resolves then. */
+export async function collectMost<T>(
+  voters: readonly Voter[],
+  query: (voter: Voter) => Promise<T>,
+  suffices: (response: T) => boolean,
+): Promise<void> {
+  const late = Promise.withResolvers<void>()
+  let timer: NodeJS.Timeout | undefined
+  const all = collect(voters, query, (response) => {
+    if (suffices(response)) timer ??= setTimeout(late.resolve, furtherMs)
+    return false
+  })
+  await Promise.race([all, late.promise]).finally(() => clearTimeout(timer))
+}
+
 /** Resolves when a response decides, or when all nodes have answered. A node that fails has no vote. */
 export function collect<T>(
   voters: readonly Voter[],

@@ -1,14 +1,17 @@
 import { type Hex, networkByName } from '@purser/protocol'
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createQuorum, type Decision } from './quorum.ts'
 import type { NodeRpc, Rpc, RpcCall, RpcResponse } from './rpc.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
 
 function hashOf(number: bigint, fork = 'a'): Hex {
   return `0x${fork.repeat(32)}${number.toString(16).padStart(32, '0')}`
 }
 
-/** A node with a chain up to this height, and the number of requests that it got. */
-function aNode(head: bigint, fork = 'a') {
+/** A node with a chain up to this height, and the number of requests that it got. It responds after `ready`. */
+function aNode(head: bigint, fork = 'a', ready: Promise<unknown> = Promise.resolve()) {
   const requests: RpcCall[][] = []
   const blockOf = (wanted: unknown): RpcResponse => {
     const number = wanted === 'latest' ? head : BigInt(String(wanted))
@@ -18,6 +21,7 @@ function aNode(head: bigint, fork = 'a') {
   }
   const batch: Rpc['batch'] = async (calls) => {
     requests.push([...calls])
+    await ready
     return calls.map(({ params }) => blockOf(params[0]))
   }
   const call: Rpc['call'] = async (method, params) => (await batch([{ method, params }]))[0] ?? blockOf('latest')
@@ -75,4 +79,33 @@ test('a node with another block at that height is not among those that decide', 
   expect(decision?.block.hash).toBe(hashOf(9n))
   expect(decision?.nodes).toEqual([nodes[0]?.rpc, nodes[2]?.rpc])
   expect(await decideAmong(nodes.slice(0, 2), 9n)).toBeUndefined()
+})
+
+test('a node that responds late delays no decision, and its vote counts once the others do not suffice', async () => {
+  const ready = Promise.withResolvers<void>()
+  const deciding = decideAmong([aNode(10n), aNode(10n), aNode(10n, 'a', ready.promise)])
+  await vi.advanceTimersByTimeAsync(1_000)
+  const decision = await deciding
+  expect(decision?.nodes).toHaveLength(2)
+  const votes = ['yes', 'no', 'yes'].values()
+  const ask = async () => [votes.next().value]
+  const voting = decision?.vote({ count: 1, ask })
+  ready.resolve()
+  expect(await voting).toEqual(['yes'])
+})
+
+test('a late node is awaited where the others show different blocks, and has no vote on a block that it does not have', async () => {
+  const ready = Promise.withResolvers<void>()
+  const deciding = decideAmong([aNode(10n), aNode(10n, 'b'), aNode(10n, 'a', ready.promise)])
+  await vi.advanceTimersByTimeAsync(1_000)
+  ready.resolve()
+  expect((await deciding)?.block.hash).toBe(hashOf(10n))
+  const behind = Promise.withResolvers<void>()
+  const second = decideAmong([aNode(10n), aNode(10n), aNode(9n, 'a', behind.promise)])
+  await vi.advanceTimersByTimeAsync(1_000)
+  const decision = await second
+  const votes = ['yes', 'no', 'yes'].values()
+  const voting = decision?.vote({ count: 1, ask: async () => [votes.next().value] })
+  behind.resolve()
+  expect(await voting).toEqual([undefined])
 })

@@ -1,28 +1,29 @@
 import type { Network } from '@purser/protocol'
 import { isProblem } from '../../platform/errors.ts'
 import { presentBlock, readBlock } from '../blocks/parse.ts'
+import { collectMost } from './acceptance.ts'
 import type { DecisionBlock, Finality } from './port.ts'
-import { quantity } from './read.ts'
+import { invalidResponse, quantity } from './read.ts'
 import type { NodeRpc, Rpc, Voter } from './rpc.ts'
 
 /** The number of questions, and how to query one node for all of them. A response of `undefined` is no vote. */
-interface Ballot<T> {
+interface Ballot<T, From = Rpc> {
   readonly count: number
-  readonly ask: (rpc: Rpc) => Promise<readonly (T | undefined)[]>
+  readonly ask: (node: From) => Promise<readonly (T | undefined)[]>
   /** Which questions, all by default with `true`, are about the newest blocks, where honest nodes may differ: nobody is suspended for them. */
   readonly isAtHead?: true | ((question: number) => boolean)
 }
 
 type Vote = <T extends string | bigint>(ballot: Ballot<T>) => Promise<readonly (T | undefined)[]>
 
-/** A block on which a majority agrees, and a vote among the nodes that have it. */
+/** A block on which a majority agrees, and a vote among the nodes that have it, also late ones. */
 export interface Decision {
   readonly block: DecisionBlock
   /** The height at the required depth, before `atMost` was applied. */
   readonly newest: bigint
   /** The block parameter (EIP-1898). A node whose canonical block at that height differs returns an error. */
   readonly at: { readonly blockHash: string; readonly requireCanonical: true }
-  /** The nodes that have the block. */
+  /** The nodes that have shown the block in time. */
   readonly nodes: readonly Rpc[]
   readonly vote: Vote
 }
@@ -59,30 +60,54 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
     return healthy.length >= needed ? healthy : rpc.voters.filter(({ node: { state } }) => state !== 'refused')
   }
   const voteAmong =
-    (voters: readonly Voter[]): Vote =>
-    (ballot) =>
-      poll(voters, ballot, { needed, suspend: ({ node }) => rpc.suspend(node) })
+    (voters: readonly Voter[], mayVote: (voter: Voter) => Promise<void> = async () => {}): Vote =>
+    ({ ask, ...ballot }) => {
+      const askOne = (voter: Voter) => mayVote(voter).then(() => ask(voter.rpc))
+      return poll(voters, { ...ballot, ask: askOne }, { needed, suspend: ({ node }) => rpc.suspend(node) })
+    }
   return {
     needed,
     vote: (ballot) => voteAmong(candidates())(ballot),
     async decide(finality, atMost) {
-      const places = await eachOf(candidates(), (voter) => heightOf(voter.rpc, network, { finality, atMost }))
-      const heights = places.map(({ response }) => response.height)
-      const newest = commonHeight(heights, needed, lagBlocks)
+      const voters = candidates()
+      const placeOf = once((voter) => heightOf(voter.rpc, network, { finality, atMost }))
+      const prompt = new Map<Voter, bigint>()
+      await collectMost(
+        voters,
+        async (voter) => [voter, await placeOf(voter)] as const,
+        ([voter, { height }]) => prompt.set(voter, height).size >= needed,
+      )
+      const newest = commonHeight([...prompt.values()], needed, lagBlocks)
       if (newest === undefined) return undefined
       const height = atMost !== undefined && atMost < newest ? atMost : newest
       if (height < 0n) return undefined
-      const agreed = await agreedAt(places, height)
+      const blockOf = once(async (voter) => blockIn(voter.rpc, await placeOf(voter), height))
+      const isPrompt = (voter: Voter) => prompt.has(voter)
+      // The late nodes are awaited only where the others do not agree.
+      const first = await agreedAmong(voters.filter(isPrompt), blockOf, needed)
+      const agreed = first.length < needed ? await agreedAmong(voters, blockOf, needed) : first
       const block = agreed[0]?.response
       if (block === undefined || agreed.length < needed) return undefined
       return {
         block,
         newest,
         at: { blockHash: block.hash, requireCanonical: true },
-        nodes: agreed.map(({ voter }) => voter.rpc),
-        vote: voteAmong(agreed.map(({ voter }) => voter)),
+        nodes: voters.flatMap((one) => (agreed.some(({ voter }) => voter === one) ? [one.rpc] : [])),
+        vote: voteAmong(voters, async (voter) => {
+          if (keyOf(await blockOf(voter)) !== keyOf(block)) throw invalidResponse('the node has another block')
+        }),
       }
     },
+  }
+}
+
+/** Queries each node at most once, when its response is first needed. */
+function once<T>(query: (voter: Voter) => Promise<T>): (voter: Voter) => Promise<T> {
+  const queried = new Map<Voter, Promise<T>>()
+  return (voter) => {
+    const response = queried.get(voter) ?? query(voter)
+    queried.set(voter, response)
+    return response
   }
 }
 
@@ -110,15 +135,21 @@ async function eachOf<T>(
   return responses.filter((response) => response !== undefined)
 }
 
-/** The largest group of nodes with the same block at a height, each with the block. */
-async function agreedAt(places: readonly NodeResponse<NodeHeight>[], height: bigint) {
-  const having = new Map(
-    places.flatMap(({ voter, response }) => (response.height >= height ? [[voter, response]] : [])),
+/** The largest group of nodes with the same block, each with the block. Waits for all only until `needed` of them agree. */
+async function agreedAmong(
+  voters: readonly Voter[],
+  blockOf: (voter: Voter) => Promise<DecisionBlock>,
+  needed: number,
+): Promise<readonly NodeResponse<DecisionBlock>[]> {
+  const blocks: NodeResponse<DecisionBlock>[] = []
+  await collectMost(
+    voters,
+    async (voter) => ({ voter, response: await blockOf(voter) }),
+    (block) => {
+      blocks.push(block)
+      return largestGroup(blocks).length >= needed
+    },
   )
-  const blocks = await eachOf([...having.keys()], async (voter) => {
-    const known = having.get(voter)?.blocks.find(({ number }) => number === height)
-    return known ?? blockAt(voter.rpc, height)
-  })
   return largestGroup(blocks)
 }
 
@@ -130,7 +161,7 @@ interface Rule {
 /** Resolves as soon as every question has a majority. Waits for a slow node only when the others do not suffice. */
 function poll<T extends string | bigint>(
   voters: readonly Voter[],
-  { count, ask, isAtHead }: Ballot<T>,
+  { count, ask, isAtHead }: Ballot<T, Voter>,
   { needed, suspend }: Rule,
 ): Promise<readonly (T | undefined)[]> {
   const cast: NodeResponse<readonly (T | undefined)[]>[] = []
@@ -143,7 +174,7 @@ function poll<T extends string | bigint>(
     )
   return new Promise((resolve, reject) => {
     const requests = voters.map((voter) =>
-      eachOf([voter], () => ask(voter.rpc)).then((votes) => {
+      eachOf([voter], ask).then((votes) => {
         cast.push(...votes)
         const decided = outcome()
         if (decided.every((response) => response !== undefined)) resolve(decided)
@@ -226,7 +257,11 @@ function commonHeight(heights: readonly bigint[], needed: number, lagBlocks: big
   return sorted.findLast((height) => height >= reached - lagBlocks)
 }
 
-async function blockAt(rpc: Rpc, height: bigint): Promise<DecisionBlock> {
+/** The node's block at this height. Throws `chain-unavailable` where the node is not that far. */
+async function blockIn(rpc: Rpc, { height: reached, blocks }: NodeHeight, height: bigint): Promise<DecisionBlock> {
+  if (reached < height) throw invalidResponse('the node does not have the block')
+  const known = blocks.find(({ number }) => number === height)
+  if (known !== undefined) return known
   return decisionBlockOf(presentBlock(await rpc.result('eth_getBlockByNumber', [quantity(height), false]), height))
 }
 
@@ -234,7 +269,11 @@ function decisionBlockOf({ number, hash, timestampSeconds }: DecisionBlock): Dec
   return { number, hash, timestampSeconds }
 }
 
+function keyOf({ hash, timestampSeconds }: DecisionBlock): string {
+  return `${hash} ${timestampSeconds}`
+}
+
 function largestGroup(blocks: readonly NodeResponse<DecisionBlock>[]): readonly NodeResponse<DecisionBlock>[] {
-  const groups = Map.groupBy(blocks, ({ response: { hash, timestampSeconds } }) => `${hash} ${timestampSeconds}`)
+  const groups = Map.groupBy(blocks, ({ response }) => keyOf(response))
   return [...groups.values()].reduce((most, group) => (group.length > most.length ? group : most), [])
 }
