@@ -75,3 +75,22 @@ test('a node that alone reports fees raises each at most to twice what a majorit
     await Promise.all(failing.map((node) => node.stop()))
   }
 })
+
+test('one node that lies low does not set the fees while another one is late', async () => {
+  const slow = await startLyingNode(stage.dev.rpcUrl)
+  try {
+    const honest = await offered(3)
+    lieOfFees(0n)
+    slow.lie('eth_getBlockByNumber', async ({ truth }) => {
+      await delay(500)
+      return truth()
+    })
+    const chain = stage.among(1, { moreUrls: [slow.url] })
+    expect(await chain.offeredFees(), 'the first reading waits').toEqual(honest)
+    const second = await chain.offeredFees()
+    expect(second.baseFee).toBeGreaterThanOrEqual(honest.baseFee / 2n)
+    expect(honest.baseFee).toBeGreaterThan(1n)
+  } finally {
+    await slow.stop()
+  }
+})

@@ -1,13 +1,10 @@
 import type { Network } from '@purser/protocol'
 import { fail } from '../errors.ts'
 import type { OfferedFees } from '../port.ts'
-import { collect, electorateOf } from '../rpc/acceptance.ts'
+import { collectMost, electorateOf } from '../rpc/acceptance.ts'
 import { readHead, readQuantity, resultOf } from '../rpc/read.ts'
-import type { NodeRpc, Rpc, RpcCall, RpcResponse } from '../rpc/rpc.ts'
+import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from '../rpc/rpc.ts'
 import { dataGasOf, firstFees, l1FeeCall, readL1Fee, takesDataGas } from './fees.ts'
-
-/** How long to wait for the remaining nodes once a majority has reported its fees. */
-const furtherFeesMs = 250
 
 /** The factor by which reports of fewer nodes may exceed the fees of the last majority. */
 const minorityRaiseMax = 2n
@@ -21,15 +18,22 @@ interface Fees {
 
 /**
  * Creates a function that returns the fees from the reports of all healthy nodes: the median of each part, the lower one of two. So one node neither drains
- * an account nor makes everything too expensive. When fewer nodes than a majority report, each part is at most twice what the last majority reported.
+ * an account nor makes everything too expensive. Where a node is late, each part is at least half of the last reading that no node was late for, because of the
+ * others one may lie. When fewer nodes than a majority report, each part is at most twice what the last majority reported.
  * If no majority has reported since the process started, the few that do suffice, within the network's `gasFees`.
  */
 export function createOfferedFees({ voters }: Pick<NodeRpc, 'voters'>, network: Network): () => Promise<OfferedFees> {
   let ofMajority: Fees | undefined
+  let ofAll: Fees | undefined
   return async () => {
-    const { reports, isMajority } = await reportedFees({ voters }, network)
+    const isFirst = ofAll === undefined
+    const setOfAll = (all: Fees): void => {
+      ofAll = all
+    }
+    const { reports, isMajority, isLate } = await reportedFees({ voters }, { network, isFirst, setOfAll })
     if (reports.length === 0) throw fail('chain-unavailable', {}, new Error('no node returned a gas price'))
-    const reported = combine(reports, medianOf)
+    const median = combine(reports, medianOf)
+    const reported = isLate && ofAll !== undefined ? combine([median, ofAll], atLeastHalf) : median
     if (isMajority) ofMajority = reported
     const { baseFee, tip, l1Fee } = ofMajority === undefined ? reported : bounded(reported, ofMajority)
     const offered = { ...firstFees(baseFee, tip, network.gasFees), baseFee }
@@ -39,27 +43,51 @@ export function createOfferedFees({ voters }: Pick<NodeRpc, 'voters'>, network: 
   }
 }
 
+interface FeeQuery {
+  readonly network: Network
+  /** No reading of all nodes is known: reports of a majority suffice only if they are alike. */
+  readonly isFirst: boolean
+  /** Called once each node has responded or failed, also after the result. */
+  readonly setOfAll: (fees: Fees) => void
+}
+
+interface Reported {
+  readonly reports: readonly Fees[]
+  readonly isMajority: boolean
+  /** A node has neither responded nor failed. */
+  readonly isLate: boolean
+}
+
 /** Queries all healthy nodes at once. Those that answer suffice, and one that answers late delays the others little. */
 async function reportedFees(
   { voters }: Pick<NodeRpc, 'voters'>,
-  network: Network,
-): Promise<{ readonly reports: readonly Fees[]; readonly isMajority: boolean }> {
+  { network, isFirst, setOfAll }: FeeQuery,
+): Promise<Reported> {
   const reports: Fees[] = []
   const healthy = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
   const { voters: electors, needed } = electorateOf(voters)
   const queried = healthy.length > 0 ? healthy : electors
-  const late = Promise.withResolvers<void>()
-  let timer: NodeJS.Timeout | undefined
-  const all = collect(
-    queried,
-    ({ rpc }) => feesAt(rpc, network),
-    (fees) => {
-      if (reports.push(fees) === needed) timer = setTimeout(late.resolve, furtherFeesMs)
-      return false
-    },
-  )
-  await Promise.race([all, late.promise]).finally(() => clearTimeout(timer))
-  return { reports, isMajority: reports.length >= needed }
+  let open = queried.length
+  const query = async ({ rpc }: Voter): Promise<number> => {
+    try {
+      return reports.push(await feesAt(rpc, network))
+    } finally {
+      open -= 1
+      if (open === 0 && reports.length >= needed) setOfAll(combine(reports, medianOf))
+    }
+  }
+  await collectMost(queried, query, () => reports.length >= needed && (!isFirst || areAlike(reports)))
+  return { reports, isMajority: reports.length >= needed, isLate: open > 0 }
+}
+
+/** Whether no base fee is more than twice another. */
+function areAlike(reports: readonly Fees[]): boolean {
+  return reports.every((one) => reports.every((other) => one.baseFee <= other.baseFee * 2n))
+}
+
+function atLeastHalf([reported = 0n, before = 0n]: readonly bigint[]): bigint {
+  const least = before / 2n
+  return reported > least ? reported : least
 }
 
 function bounded(reported: Fees, ofMajority: Fees): Fees {
