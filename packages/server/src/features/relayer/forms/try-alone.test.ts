@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { fail } from '../../../chain/errors.ts'
 import type { Chain } from '../../../chain/port.ts'
 import { AuthorizationPayload } from '../port.ts'
 import { tryAlone } from './index.ts'
@@ -11,7 +12,7 @@ const chain = {
   trySending: async () => true,
 } as unknown as Chain
 
-function tried(signatureBytes: number, gas?: string) {
+function tried(signatureBytes: number, gas?: string, nodes = chain) {
   const payload = AuthorizationPayload.parse({
     from: address,
     to: address,
@@ -24,10 +25,18 @@ function tried(signatureBytes: number, gas?: string) {
     token: address,
     gas,
   })
-  return tryAlone(chain, payload, address)
+  return tryAlone(nodes, payload, address)
 }
 
 test('a payload whose gas is less than a transaction of its length must have is not sent', async () => {
   expect([await tried(65, '90000'), await tried(8_192)]).toEqual(['taken', 'taken'])
   expect(await tried(8_192, '90000')).toMatchObject({ kind: 'not-carried' })
+})
+
+test('a trial that may end a payment is not decided by divided nodes', async () => {
+  const inspectAuthorization: Chain['inspectAuthorization'] = async ({ refusal = 'passing' }) =>
+    refusal === 'final' ? Promise.reject(fail('chain-unavailable')) : Promise.reject(new Error('refused'))
+  await expect(tried(65, undefined, { ...chain, inspectAuthorization })).rejects.toMatchObject({
+    code: 'chain-unavailable',
+  })
 })
