@@ -35,7 +35,10 @@ export interface Nodes {
   inOrder(): readonly Node[]
   /** Records a valid response. A node that is behind stays so until its head has caught up. */
   markUp(node: Node): void
-  /** Records a failure and suspends the node: five seconds, doubled each time, at most a minute. Its chain ID is checked again when it recovers. */
+  /**
+   * Records a failure and suspends the node: five seconds, doubled each time until it has been up for a minute, at most a minute. A node may answer the probe and
+   * fail all else. Its chain ID is checked again when it recovers.
+   */
   markFailed(node: Node, error: unknown): void
   /** Records that the node contradicts the majority. Suspends it for a minute, even if it answers meanwhile, and logs an error. */
   markDissenting(node: Node): void
@@ -64,6 +67,7 @@ interface Health {
   readonly url: string
   state: NodeState
   failures: number
+  upSinceMs: number
   isDissenting: boolean
   /** Time of the next background probe. */
   probeAtMs: number
@@ -76,6 +80,7 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
       url,
       state: 'unchecked',
       failures: 0,
+      upSinceMs: 0,
       isDissenting: false,
       probeAtMs: 0,
     }),
@@ -106,13 +111,15 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
       if (health.isDissenting && health.probeAtMs > now()) return
       health.isDissenting = false
       if (health.state !== 'up') health.probeAtMs = now() + checkAgainMs
-      health.failures = 0
       const before = health.state
       if (before === 'behind') return
-      if (setState(health, 'up') && before !== 'unchecked') log?.info({ network, node: node.index }, 'a node recovered')
+      if (!setState(health, 'up')) return
+      health.upSinceMs = now()
+      if (before !== 'unchecked') log?.info({ network, node: node.index }, 'a node recovered')
     },
     markFailed(node, error) {
       const health = healthOf(node)
+      if (health.state !== 'suspended' && now() - health.upSinceMs >= suspendMsMax) health.failures = 0
       health.probeAtMs = now() + Math.min(suspendMsMax, suspendMsFirst * 2 ** Math.min(health.failures, 10))
       health.failures += 1
       if (setState(health, 'suspended'))
