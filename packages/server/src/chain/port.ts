@@ -129,9 +129,9 @@ export interface Chain extends QuorumReads {
   send(raws: readonly Hex[]): Promise<readonly SendResponse[]>
   /** One request: the head, the senders' transaction counts and the receipts of these hashes, in their order. */
   watch(senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch>
-  /** The receipts of these hashes that most of the nodes show, in order. Use it when the preferred node has none, or one that the others deny. */
+  /** The receipts of these hashes that most of the nodes show, in order. Use it when the preferred node shows no receipt, or one that the others deny. */
   findReceipts(hashes: readonly Hex[]): Promise<readonly (SeenReceipt | undefined)[]>
-  /** The receipt that most of the nodes show. Undefined proves nothing, since the nodes that have it may not answer: see `areInBlocks`. */
+  /** The receipt that most of the healthy nodes show. Undefined proves nothing, since the nodes that have it may not answer: see `areInBlocks`. */
   receipt(hash: Hex): Promise<Receipt | undefined>
   /** A transaction's logs in order, as a majority of the nodes reports; undefined if it is not mined. Throws `chain-unavailable` while they differ. */
   agreedLogs(hash: Hex): Promise<readonly Log[] | undefined>
@@ -143,7 +143,7 @@ export interface Chain extends QuorumReads {
   tryTempo(transaction: TempoTransaction): Promise<TempoTrial>
   /** Tempo networks: sends final transactions, in order, to all nodes that answer. Sending the same bytes again is harmless. */
   sendTempo(raws: readonly Hex[]): Promise<readonly TempoSendResponse[]>
-  /** The latest block, the finalized block, and the receipts of these hashes, in order. */
+  /** The latest block, and the receipts of these hashes, in order, as the preferred node shows them; those that it does not have, as most nodes show them. */
   lookUp(hashes: readonly Hex[]): Promise<LookUp>
 }
 
@@ -311,7 +311,7 @@ export interface Watch {
 /** A receipt; undefined where nodes have none, and `unread` where no node delivers it, such as a very long one on a slow connection. */
 export type ShownReceipt = Receipt | 'unread' | undefined
 
-/** A receipt and the head of the node that returned it. */
+/** A receipt, and the head of the node that returned it or the one that a majority had, whichever is higher. */
 export interface SeenReceipt {
   readonly receipt: Receipt
   readonly head: Head
@@ -319,7 +319,6 @@ export interface SeenReceipt {
 
 export interface LookUp {
   readonly head: Head
-  readonly finalized: Pick<Head, 'number' | 'timestampSeconds'>
   readonly receipts: readonly ShownReceipt[]
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { NodeRpc, Rpc, RpcCall } from '../rpc/rpc.ts'
-import { lookUp, receiptAnywhere } from './shown-receipts.ts'
+import { findReceipts, lookUp, receiptAnywhere } from './shown-receipts.ts'
 
 const hash = `0x${'1'.repeat(64)}` as const
 const word = (digit: number) => `0x${String(digit).repeat(64)}`
@@ -41,5 +41,11 @@ test('the receipt of a transaction is the one that most nodes show, whichever no
 })
 
 test('the head is not below that of a majority', async () => {
-  expect((await lookUp(nodesOf([16, 16, 16], 40n), [hash])).head.number).toBe(40n)
+  const nodes = nodesOf([16, 16, 16], 40n)
+  expect((await lookUp(nodes, [hash])).head.number).toBe(40n)
+  expect((await findReceipts(nodes, [hash]))[0]?.head.number).toBe(40n)
+})
+
+test('a receipt above every head is not returned where several nodes are healthy', async () => {
+  expect(await receiptAnywhere(nodesOf([99, 99, 99]), hash)).toBeUndefined()
 })

@@ -2,7 +2,7 @@ import type { Address, Hex } from '@purser/protocol'
 import type { Head, LookUp, Receipt, SeenReceipt, ShownReceipt, Watch } from '../port.ts'
 import { readHead, readQuantity, readReceipt, resultOf } from '../rpc/read.ts'
 import { isSameReceipt } from '../rpc/receipts.ts'
-import type { NodeRpc, Rpc, RpcResponse } from '../rpc/rpc.ts'
+import type { NodeRpc, Rpc, RpcResponse, Voter } from '../rpc/rpc.ts'
 
 /** Reads from one node, and the receipts that it does not deliver from the others. */
 export async function watch(rpc: Rpc & NodeRpc, senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch> {
@@ -59,8 +59,15 @@ export async function shortReceipt(rpc: Rpc, hash: Hex): Promise<ShownReceipt> {
 }
 
 export async function receiptAnywhere(rpc: Rpc & NodeRpc, hash: Hex): Promise<Receipt | undefined> {
+  if (severalUsable(rpc).length === 0) return ownReceipt(rpc, hash)
   const [seen] = await findReceipts(rpc, [hash])
-  return seen?.receipt ?? (await ownReceipt(rpc, hash))
+  return seen?.receipt
+}
+
+/** The healthy nodes if they are several: one that is alone is queried as the preferred one. */
+function severalUsable({ voters }: NodeRpc): readonly Voter[] {
+  const usable = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
+  return usable.length < 2 ? [] : usable
 }
 
 export async function findReceipts(rpc: NodeRpc, hashes: readonly Hex[]): Promise<(SeenReceipt | undefined)[]> {
@@ -72,17 +79,17 @@ export async function findReceipts(rpc: NodeRpc, hashes: readonly Hex[]): Promis
  * none.
  */
 async function seenAnywhere(
-  { voters }: NodeRpc,
+  rpc: NodeRpc,
   hashes: readonly Hex[],
 ): Promise<readonly (SeenReceipt | 'unread' | undefined)[]> {
   if (hashes.length === 0) return []
-  const usable = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
-  const nodes = usable.length < 2 ? [] : usable
   // A node that does not respond sees nothing; `Rpc` logs it.
-  const responses = await Promise.all(nodes.map(({ rpc }) => watchAt(rpc, [], hashes).catch(() => undefined)))
+  const responses = await Promise.all(
+    severalUsable(rpc).map(({ rpc: one }) => watchAt(one, [], hashes).catch(() => undefined)),
+  )
   return hashes.map((_, index) => {
     const shown = responses.flatMap((response) =>
-      response === undefined ? [] : [{ receipt: response.receipts[index], head: response.head }],
+      response === undefined ? [] : [{ receipt: response.receipts[index], head: atLeast(response.head, rpc) }],
     )
     const seen = shown.flatMap(({ receipt, head }) =>
       receipt === undefined || receipt === 'unread' || receipt.blockNumber > head.number ? [] : [{ receipt, head }],
@@ -99,7 +106,7 @@ function mostShown(seen: readonly SeenReceipt[]): SeenReceipt | undefined {
 
 export async function lookUp(rpc: Rpc & NodeRpc, wanted: readonly Hex[]): Promise<LookUp> {
   const hashes = [...new Set(wanted)]
-  const { head: ownHead, finalized, own: shownByOne } = await rpc.onOneNode((one) => lookUpAt(one, hashes))
+  const { head: ownHead, receipts: shownByOne } = await rpc.onOneNode((one) => watchAt(one, [], hashes))
   const head = atLeast(ownHead, rpc)
   const own = shownByOne.map((shown) =>
     typeof shown === 'object' && shown.blockNumber > head.number ? undefined : shown,
@@ -114,15 +121,5 @@ export async function lookUp(rpc: Rpc & NodeRpc, wanted: readonly Hex[]): Promis
       return [hash, shown === undefined && other === 'unread' ? undefined : other]
     }),
   )
-  return { head, finalized, receipts: wanted.map((hash) => found.get(hash)) }
-}
-
-async function lookUpAt(one: Rpc, hashes: readonly Hex[]) {
-  const [head, finalized, ...responses] = await one.batch([
-    { method: 'eth_getBlockByNumber', params: ['latest', false] },
-    { method: 'eth_getBlockByNumber', params: ['finalized', false] },
-    ...hashes.map(receiptCall),
-  ])
-  const own = hashes.map((hash, index) => shownIn(responses[index], hash))
-  return { head: readHead(resultOf(head)), finalized: readHead(resultOf(finalized)), own }
+  return { head, receipts: wanted.map((hash) => found.get(hash)) }
 }

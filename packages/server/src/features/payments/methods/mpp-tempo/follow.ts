@@ -7,9 +7,10 @@ import {
   requireNetwork,
   sameAddress,
 } from '@purser/protocol'
-import type { Log, LookUp, Receipt, ShownReceipt, TempoRefusal } from '../../../../chain/port.ts'
+import type { Chain, Head, Log, LookUp, Receipt, ShownReceipt, TempoRefusal } from '../../../../chain/port.ts'
 import { instantOf } from '../../../../platform/clock.ts'
 import type { ActingCtx } from '../../../../platform/ctx.ts'
+import type { PaymentId } from '../../../../platform/ids.ts'
 import type { RecurringTaskByNetwork } from '../../../../platform/recurring-task.ts'
 import { changeGasLast, costOfReceipt } from '../../../plans/index.ts'
 import type { Ctx, Deps } from '../../ports.ts'
@@ -28,7 +29,7 @@ const dayMs = 86_400_000
 /** Reads the chain for one payment and records its outcome if there is one; returns whether there was. */
 export async function followPayment(ctx: System, network: Network, row: SentRow): Promise<boolean> {
   const found = await ctx.chains.on(network).lookUp([row.txHash])
-  return (await concludeAll(ctx, network, [seenOf(network, row, found.receipts[0], found)])) > 0
+  return (await concludeAll(ctx, network, [seenOf(ctx, row, found.receipts[0], found)], found)).size > 0
 }
 
 /**
@@ -48,8 +49,9 @@ async function followTempo(ctx: System, network: Network): Promise<void> {
 async function followRows(ctx: System, network: Network, rows: readonly SentRow[]): Promise<void> {
   const chain = ctx.chains.on(network)
   const found = await chain.lookUp(rows.map(({ txHash }) => txHash))
-  const seen = rows.map((row, index) => seenOf(network, row, found.receipts[index], found))
-  await concludeAll(ctx, network, seen)
+  const all = rows.map((row, index) => seenOf(ctx, row, found.receipts[index], found))
+  const concluded = await concludeAll(ctx, network, all, found)
+  const seen = all.filter(({ row }) => !concluded.has(row.id))
   const left = seen.flatMap(({ row, outcome }) =>
     outcome.kind === 'absent' && row.failureReason === null ? [row] : [],
   )
@@ -97,28 +99,35 @@ interface Seen {
 }
 
 /**
- * Records the outcomes that a majority of the nodes confirms; returns how many. A report of only one node is checked again later.
+ * Records the outcomes that a majority of the nodes confirms; returns their payments. Where a majority does not confirm the preferred node's receipt, the one that
+ * most nodes show is taken: the preferred node may have invented its own. Whether a transaction past its end has failed is also the majority's decision.
  */
-async function concludeAll(ctx: System, network: Network, seen: readonly Seen[]): Promise<number> {
+async function concludeAll(
+  ctx: System,
+  network: Network,
+  seen: readonly Seen[],
+  { head }: Pick<LookUp, 'head'>,
+): Promise<ReadonlySet<PaymentId>> {
   const chain = ctx.chains.on(network)
-  const over = seen.filter(({ outcome }) => !isOpen(outcome))
-  const mined = over.flatMap((one) => (one.receipt === undefined ? [] : [{ ...one, receipt: one.receipt }]))
-  const unmined = over.filter(({ receipt }) => receipt === undefined)
-  const [confirmed, lost] = await Promise.all([
-    chain.confirmReceipts(mined.map(({ receipt }) => receipt)),
-    chain.tempoTransactionsLost(
-      unmined.map(({ row }) => ({ hash: row.txHash, validBefore: BigInt(row.settlement.validBefore) })),
-    ),
-  ])
-  const sure = [
-    ...mined.filter((_, index) => confirmed[index] === 'yes'),
-    ...unmined.filter((_, index) => lost[index] === 'yes'),
-  ]
-  let concluded = 0
-  for (const one of sure) {
+  const own = await confirmMined(chain, seen)
+  const others = await chain.findReceipts(own.unsure.map(({ row }) => row.txHash))
+  const found = own.unsure.flatMap(({ row }, index) => {
+    const other = others[index]
+    return other === undefined ? [] : [seenOf(ctx, row, other.receipt, other)]
+  })
+  const mined = [...own.sure, ...(await confirmMined(chain, found)).sure]
+  const isPast = (row: SentRow) => isOver(ctx, row) || head.timestampSeconds >= BigInt(row.settlement.validBefore)
+  const expired = seen
+    .filter(({ row }) => !mined.some((one) => one.row.id === row.id) && isPast(row))
+    .map(({ row }): Seen => ({ row, receipt: undefined, outcome: { kind: 'failed', reason: 'transaction_expired' } }))
+  const lost = await chain.tempoTransactionsLost(
+    expired.map(({ row }) => ({ hash: row.txHash, validBefore: BigInt(row.settlement.validBefore) })),
+  )
+  const concluded = new Set<PaymentId>()
+  for (const one of [...mined, ...expired.filter((_, index) => lost[index] === 'yes')]) {
     try {
       await conclude(ctx, one)
-      concluded += 1
+      concluded.add(one.row.id)
     } catch (error) {
       ctx.log.error({ err: error, paymentId: one.row.id }, 'the outcome of a payment could not be recorded; retrying')
     }
@@ -126,21 +135,31 @@ async function concludeAll(ctx: System, network: Network, seen: readonly Seen[])
   return concluded
 }
 
-/** A receipt that no node delivers is read again, like one that is not at the confirmation depth yet. */
-function seenOf(network: Network, row: SentRow, shown: ShownReceipt, found: LookUp): Seen {
-  if (shown === 'unread') return { row, receipt: undefined, outcome: { kind: 'unripe' } }
-  return { row, receipt: shown, outcome: outcomeFor(network, row, shown, found) }
+/** Of those that are mined deep enough by their receipts, which of the receipts a majority confirms. */
+async function confirmMined(chain: Chain, seen: readonly Seen[]) {
+  const mined = seen.flatMap((one) =>
+    isOpen(one.outcome) || one.receipt === undefined ? [] : [{ ...one, receipt: one.receipt }],
+  )
+  const verdicts = await chain.confirmReceipts(mined.map(({ receipt }) => receipt))
+  return {
+    sure: mined.filter((_, index) => verdicts[index] === 'yes'),
+    unsure: mined.filter((_, index) => verdicts[index] !== 'yes'),
+  }
 }
 
-function outcomeFor(
-  network: Network,
-  { asset, settlement, payTo, rawAmount }: SentRow,
-  receipt: Receipt | undefined,
-  found: LookUp,
-): TempoOutcome {
+/** A receipt that no node delivers is read again, like one that is not at the confirmation depth yet. */
+function seenOf(ctx: Pick<System, 'clock'>, row: SentRow, shown: ShownReceipt, { head }: Pick<LookUp, 'head'>): Seen {
+  if (shown === 'unread') return { row, receipt: undefined, outcome: { kind: 'unripe' } }
+  if (shown === undefined) return { row, receipt: shown, outcome: { kind: isOver(ctx, row) ? 'over' : 'absent' } }
+  const { asset, settlement, payTo, rawAmount, network } = row
   const promised = { token: asset, from: settlement.from, to: payTo, amount: rawAmount, memo: settlement.memo }
-  const sent = { promised, validBefore: BigInt(settlement.validBefore), depth: network.confirmationDepth }
-  return outcomeOf(sent, receipt, found)
+  const { confirmationDepth: depth } = requireNetwork(network)
+  return { row, receipt: shown, outcome: outcomeOf({ promised, depth }, shown, head) }
+}
+
+/** Whether our clock is past the end of the transaction, so that sending it again is useless. No node decides this: one could hide a payment's failure, or keep it unsent. */
+function isOver({ clock }: Pick<System, 'clock'>, { settlement }: SentRow): boolean {
+  return clock.now().getTime() >= Number(settlement.validBefore) * 1_000
 }
 
 /** Returns since when failures of a payer's sponsored transactions count. */
@@ -200,39 +219,22 @@ type TempoFailure =
   | 'transaction_expired'
   | `transaction_refused_${Refusal}`
 
-/**
- * `absent`: in no block, and may still be included. `over`: in no block of this node and past its end, so that sending
- * it again is useless; but its failure is not proven yet.
- */
-export type TempoOutcome =
+/** `absent`: in no block, and may still be included. `over`: in no block of this node and past its end; but its failure is not proven yet. */
+type TempoOutcome =
   | { readonly kind: 'settled' }
   | { readonly kind: 'failed'; readonly reason: TempoFailure }
   | { readonly kind: 'unripe' | 'absent' | 'over' }
 
-/**
- * Margin in seconds of chain time by which the last irreversible block must be later than the end: a node's receipt index may lag
- * by this much.
- */
-const marginSeconds = 5n
-
-/**
- * Decides the outcome of a sent transaction from the chain alone. It failed only if a receipt at the confirmation depth says so,
- * or if an irreversible block is later than the transaction's end and no block contains it.
- */
+/** Decides the outcome of a sent transaction by its receipt, once that is at the confirmation depth. */
 export function outcomeOf(
-  sent: { readonly promised: ExpectedTransfer; readonly validBefore: bigint; readonly depth: number },
-  receipt: Receipt | undefined,
-  { head, finalized }: Pick<LookUp, 'head' | 'finalized'>,
+  sent: { readonly promised: ExpectedTransfer; readonly depth: number },
+  receipt: Receipt,
+  head: Pick<Head, 'number'>,
 ): TempoOutcome {
-  if (receipt !== undefined) {
-    if (head.number - receipt.blockNumber + 1n < BigInt(sent.depth)) return { kind: 'unripe' }
-    if (receipt.status === 'reverted') return { kind: 'failed', reason: 'transaction_reverted' }
-    const isPaid = showsTransfer(receipt, sent.promised)
-    return isPaid ? { kind: 'settled' } : { kind: 'failed', reason: 'transaction_without_transfer' }
-  }
-  if (finalized.timestampSeconds > sent.validBefore + marginSeconds)
-    return { kind: 'failed', reason: 'transaction_expired' }
-  return { kind: head.timestampSeconds >= sent.validBefore ? 'over' : 'absent' }
+  if (head.number - receipt.blockNumber + 1n < BigInt(sent.depth)) return { kind: 'unripe' }
+  if (receipt.status === 'reverted') return { kind: 'failed', reason: 'transaction_reverted' }
+  const isPaid = showsTransfer(receipt, sent.promised)
+  return isPaid ? { kind: 'settled' } : { kind: 'failed', reason: 'transaction_without_transfer' }
 }
 
 /** Whether a receipt shows that its transaction made the transfer; with any memo if `memo` is undefined. */
