@@ -219,6 +219,32 @@ describe.each(lists)('$name', (list) => {
   }, 120_000)
 })
 
+test.each(lists.filter(({ rows }) => rows.tried_at === undefined))(
+  '$name: organisations of which nothing is due take no share, and the reads stay few',
+  async (list) => {
+    const { db } = database
+    await db.run(statement(`truncate ${list.table} cascade`))
+    const [quiet, loud, each] = [40, 100, 120]
+    const ownerColumn = list.rows.organisation_id === undefined ? 'share_owner' : 'organisation_id'
+    const dueColumn = Object.keys(list.rows).find((name) => list.rows[name] === dueAt) ?? ''
+    // "-" comes before every digit, so a look-up visits these first.
+    const notDue = { ...list.rows, [ownerColumn]: `'org_-' || n`, [dueColumn]: `now() + interval '1 day'` }
+    await fillTable(db, list.table, notDue, { last: quiet })
+    const ofLoud = { ...list.rows, [ownerColumn]: `'org_' || n % ${loud}` }
+    await fillTable(db, list.table, ofLoud, { first: quiet + 1, last: quiet + loud * each })
+    const cursors: DueCursors = new Map()
+    const reached = new Set<string>()
+    for (let count = 0; count < Math.ceil(loud / list.most); count += 1) {
+      const { owners, read } = await listed(list, cursors)
+      expect(read).toBeLessThan(1_500)
+      // Some lists show what they took by its new time, which those that are not due have too.
+      for (const one of owners) if (!one.startsWith('org_-')) reached.add(one)
+    }
+    expect(reached.size).toBe(loud)
+  },
+  60_000,
+)
+
 test.each(lists.filter(({ rows }) => rows.tried_at !== undefined))(
   '$name: rows are listed whatever the time of their last attempt',
   async (list) => {

@@ -17,7 +17,7 @@ export interface DueChecks {
 /** For each network, the last organisation that the previous look-up reached; the next one continues after it. The caller stores it, initially empty. */
 export type DueCursors = Map<string, string>
 
-/** Most organisations that one look-up visits. The next one goes on behind them. */
+/** Most organisations that one look-up visits, due or not. The next one goes on behind them. */
 const organisationsMax = 200
 
 const IdRow = z.object({ id: z.string() })
@@ -25,7 +25,7 @@ const FairRow = z.object({ id: z.string().nullable(), last: z.string().nullable(
 
 /**
  * Returns the ids of at most `most` due rows. If more are due, each share owner first gets an equal share, so that nobody waits longer because of
- * another's backlog, and `cursors` is moved on behind the organisations of those that got one. The oldest due rows get the places that shares leave.
+ * another's backlog, and `cursors` is moved on behind the organisations of those that got one. The oldest due rows get the slots that shares leave.
  * Costs one index look-up while nothing is due; what it reads is bounded by `most`, whatever the number of organisations and rows.
  */
 export async function listDueChecks(db: Queryable, due: DueChecks): Promise<readonly string[]> {
@@ -45,7 +45,7 @@ export async function listDueChecks(db: Queryable, due: DueChecks): Promise<read
 }
 
 /**
- * The shares of owners: the first of each, then the second of each, and so on. A look-up ends at the organisation whose owner takes the last place, so
+ * The shares of owners: the first of each, then the second of each, and so on. A look-up ends at the organisation whose owner takes the last slot, so
  * that all owners that it reaches get one. An owner's organisations get equal parts of its share, in an order that each look-up draws anew: where the
  * share is smaller than their number, none of them always comes last.
  */
@@ -65,32 +65,33 @@ async function listFairly(
     FairRow,
     sql`
     with recursive visited as (
-      select n.organisation_id, d.share_owner, 1 as place, array_remove(array[d.share_owner], null) as owners
+      select n.organisation_id, d.share_owner, 1 as position, array_remove(array[d.share_owner], null) as owners
       from (${next(sql`${cursors.get(network) ?? ''}`)}) n cross join lateral (${ownerIfDue(sql`n.organisation_id`)}) d
       union all
-      select n.organisation_id, d.share_owner, o.place + 1, case when d.share_owner <> all (o.owners) then o.owners || d.share_owner else o.owners end
+      select n.organisation_id, d.share_owner, o.position + 1,
+        case when d.share_owner is null or d.share_owner = any (o.owners) then o.owners else o.owners || d.share_owner end
       from visited o cross join lateral (${next(sql`o.organisation_id`)}) n cross join lateral (${ownerIfDue(sql`n.organisation_id`)}) d
-      where o.place < ${organisationsMax} and cardinality(o.owners) < ${most}
+      where o.position < ${organisationsMax} and cardinality(o.owners) < ${most}
     ), reached as materialized (
       select max(organisation_id) as last, count(*) >= ${organisationsMax} or coalesce(max(cardinality(owners)), 0) >= ${most} as is_cut,
         ceil(${most}::float8 / greatest(max(cardinality(owners)), 1)) as share
       from visited
     ), waiting as materialized (
-      select organisation_id, share_owner, random() as drawn, count(*) over (partition by share_owner) as sharers
+      select organisation_id, share_owner, random() as drawn, count(*) over (partition by share_owner) as siblings
       from visited where share_owner is not null
     ), due as (
-      select own.id, own.check_at, w.share_owner, w.drawn, row_number() over (partition by w.organisation_id order by own.check_at, own.id) as turn
+      select own.id, own.check_at, w.share_owner, w.drawn, row_number() over (partition by w.organisation_id order by own.check_at, own.id) as rank
       from waiting w cross join lateral (
         select t.id, t.check_at from ${table} t
         where t.network = ${network} and t.organisation_id = w.organisation_id and t.check_at is not null and t.check_at <= ${now}
-        order by t.check_at limit (select ceil(share / w.sharers)::bigint from reached)) own
+        order by t.check_at limit (select ceil(share / w.siblings)::bigint from reached)) own
     ), dealt as (
-      select id, check_at, row_number() over (partition by share_owner order by turn, drawn) as turn from due
+      select id, check_at, row_number() over (partition by share_owner order by rank, drawn) as rank from due
     )
     select chosen.id::text as id, reached.last, reached.is_cut
     from reached left join (
-      select * from dealt where turn <= (select share from reached) order by turn, check_at, id limit ${most}) chosen on true
-    order by chosen.turn, chosen.check_at, chosen.id`,
+      select * from dealt where rank <= (select share from reached) order by rank, check_at, id limit ${most}) chosen on true
+    order by chosen.rank, chosen.check_at, chosen.id`,
   )
   const [reached] = rows
   cursors.set(network, reached?.isCut === true ? (reached.last ?? '') : '')
