@@ -180,20 +180,63 @@ test('ten organisations of one account delay a payment that is sent alone by one
   for (const one of many('a', 10)) expect(await statesOf(one)).toContain('settled')
 }, 60_000)
 
-test('a payer whose payments wait at ten organisations takes one slot, and delays no other payer', async () => {
-  for (let index = 0; index < 10; index += 1) {
-    const organisationId = `org_${`payer${index}`.padStart(26, '0')}`
+/** Organisations of the paid plan, each with relays of these payers that wait in this order. */
+async function putAtMany(count: number, payers: readonly string[], { first = 0, each = 1 } = {}): Promise<void> {
+  for (let index = first; index < first + count; index += 1) {
+    const organisationId = `org_${`payer${String(index).padStart(2, '0')}`.padStart(26, '0')}`
     await stage.db.run(sql`
       insert into organisations (id, name, type, plan, created_at) values (${organisationId}, 'Paid', 'team', 'pro', now()) on conflict do nothing`)
-    await put(organisationId, [payer('a')], { firstNonce: index })
+    for (const one of payers) await put(organisationId, [payer(one)], { each, firstNonce: index * each })
   }
+}
+
+/** One pass of the relayer, a second after the last one. */
+async function send(): Promise<void> {
+  nowMs += 1_000
+  await stage.setNow(nowMs)
+  await gate.drain([process.passRelays()])
+}
+
+test('a payer whose payments wait at ten organisations takes one slot, and delays no other payer', async () => {
+  await putAtMany(10, ['a'])
   await put(1, [payer('b')])
   await pass()
   expect(await statesOf(payer('b'))).toEqual(['settled'])
-  await gate.drain([process.passRelays()])
+  await send()
   await put(1, [payer('c')])
-  await gate.drain([process.passRelays()])
+  await send()
   expect(await statesOf(payer('c')), 'while a payment of the first is in flight').toEqual(['included'])
+}, 60_000)
+
+test('a payer who is first at ten organisations delays no payer who waits behind at the same ones', async () => {
+  await putAtMany(10, ['a'])
+  // Not at the first one, which is served before them.
+  await putAtMany(2, ['b', 'c'], { first: 5 })
+  for (let count = 0; count < 3; count += 1) await send()
+  for (const one of ['a', 'b', 'c']) expect(await statesOf(payer(one)), one).toContain('included')
+}, 60_000)
+
+test('a payer who is first at more organisations than a turn reads delays the payers of others by one turn', async () => {
+  await putAtMany(30, ['a'])
+  await put(1, [payer('b')])
+  for (let count = 0; count < 3; count += 1) await send()
+  for (const one of ['a', 'b']) expect(await statesOf(payer(one)), one).toContain('included')
+}, 60_000)
+
+test('while a payer’s relay is in flight, the other organisations at which it waits keep their order', async () => {
+  await putAtMany(4, ['a'], { each: 3 })
+  for (let turn = 0; turn < 4; turn += 1) {
+    await send()
+    await send()
+    await pass()
+  }
+  const settled = await stage.db.many(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) filter (where state = 'settled') as count from relays group by organisation_id order by 1`,
+  )
+  expect(settled.at(-1)?.count ?? 0n, 'no organisation is two payments ahead').toBeLessThanOrEqual(
+    (settled[0]?.count ?? 0n) + 1n,
+  )
 }, 60_000)
 
 test('ten organisations of one account have one share of a batch', async () => {

@@ -175,7 +175,7 @@ export class Model implements Witness {
 
   /**
    * Each waiting organisation gets its turn before another gets a second one, and so does every signer within it. A turn sends one
-   * relay of a signer, so a relay waits for one turn of all others with each relay of its own signer.
+   * relay of a signer, so a relay waits for as many rounds of all others as its signer has relays before it.
    */
   #checkAlone(sale: Sale, lone: readonly Sale[]): void {
     if (sale.requestedAt === undefined) return

@@ -77,8 +77,8 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'organisations-do-not-rotate',
     file: 'features/relayer/queue-store.ts',
-    find: 'update relay_turns t set due_at = case when n.is_locked then greatest(n.at, now()) else now() end',
-    replace: 'update relay_turns t set due_at = case when n.is_locked then greatest(n.at, now()) else t.due_at end',
+    find: "greatest(n.at, now()) else now() - n.later * interval '1 microsecond' end",
+    replace: 'greatest(n.at, now()) else t.due_at end',
     within: 30,
   },
   {

@@ -1,7 +1,7 @@
 import type { Address, Hex } from '@purser/protocol'
 import { z } from 'zod'
 import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { onAnyOf } from '../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../platform/db/on-any-of.ts'
 import { id } from '../../platform/ids.ts'
 import { isUnder, type LeaseSet } from '../../platform/leases/store.ts'
 import type { ChainTransactionId } from './port.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { onAnyOf } from '../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../platform/db/on-any-of.ts'
 import { boundsOf, filtered, type ListedRows, listRows } from '../../platform/db/page.ts'
 import { type AccountId, type ApiKeyId, type Id, id, type MasterWalletId } from '../../platform/ids.ts'
 import { type DueCursors, listDueChecks } from '../plans/index.ts'

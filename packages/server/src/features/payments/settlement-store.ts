@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { columnsOf, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { onAnyOf } from '../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../platform/db/on-any-of.ts'
 import { idIn, idIs } from '../../platform/db/page.ts'
 import { type Id, id, type PaymentId } from '../../platform/ids.ts'
 import type { Tenant } from '../../platform/tenant.ts'

@@ -62,8 +62,8 @@ interface Wanted {
   readonly most: number
   /** Share of the slots in use: a purpose is sent only up to its own share. */
   readonly open: number
-  /** For relays that are sent singly: signers whose next relay waits for another one. */
-  readonly busy?: ReadonlySet<string>
+  /** Signers of whom nothing is taken. */
+  readonly busy?: readonly string[]
 }
 
 /** Selects the organisations whose turn it is on a network, and their relays. */
@@ -74,9 +74,9 @@ export async function selectBatch(
 ): Promise<BatchSelection> {
   const purposes = [...parts.purposes.values()].filter(({ share }) => open < share).map(({ purpose }) => purpose)
   const alone = slot === 'single'
-  const bounds = { network: network.name, alone, purposes, turnsMax, rowsOfSignerMax, most }
+  const bounds = { network: network.name, alone, purposes, turnsMax, rowsOfSignerMax, most, busy }
   const rows = await pickDue(parts.ctx.db, { ...bounds, timeLeftMs: parts.timings.timeLeftMs })
-  return selectFairly({ network: network.name, alone }, rows, most, busy)
+  return selectFairly({ network: network.name, alone }, rows, most)
 }
 
 /** Updates the queues after a turn that served these relays. */
@@ -220,18 +220,16 @@ export interface SelectedRelay {
 /**
  * Fills a turn fairly: the first relay of each share owner and purpose, then each one's second, until the turn is full. An owner's organisations
  * alternate, and within an organisation its signers. So a backlog of one owner does not reduce the share of others, and no capacity is left unused.
- * Of relays that are sent singly it takes one of each signer, and none of a busy one: a payer of many organisations takes no slot of other payers.
+ * Of relays that are sent singly it takes one of each signer: a payer of many organisations takes no slot of other payers.
  */
 export function selectFairly(
   slot: Pick<QueueKey, 'network' | 'alone'>,
   rows: readonly PickedRow[],
   most: number,
-  busy: ReadonlySet<string> = new Set(),
 ): BatchSelection {
   const { turns, turnKeys, emptyQueues } = relaysByTurn(slot, rows)
-  const ordered = [...turns].toSorted(([left], [right]) => compare(left, right))
-  const able = ordered.map(([, offered]) => offered.filter(({ queue }) => !busy.has(queue.signer)))
-  const ofOwners = [...Map.groupBy(able, ([first]) => first?.owner).values()]
+  const ordered = [...turns].toSorted(([left], [right]) => compare(left, right)).map(([, offered]) => offered)
+  const ofOwners = [...Map.groupBy(ordered, ([first]) => first?.owner).values()]
   const inTurn = takeInTurn(ofOwners.map(takeInTurn))
   return {
     selected: (slot.alone ? oneOfEach(inTurn, ({ queue }) => queue.signer) : inTurn).slice(0, most),

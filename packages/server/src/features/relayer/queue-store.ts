@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { anyLength, breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { onAnyOf } from '../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../platform/db/on-any-of.ts'
 import { id } from '../../platform/ids.ts'
 import { shareOwnerSql, sharersOf } from '../plans/index.ts'
 import { amongWaiting, inOrder } from './store.ts'
@@ -164,7 +164,7 @@ const PickedRow = z.object({
   token: z.string().nullable(),
   value: z.string().nullable(),
 })
-/** A queue that has its turn, and one of its relays; without a signer if an organisation has no queue that is due. */
+/** A queue that has its turn, and one of its relays; without a signer if an organisation has no queue that is due, except of busy signers. */
 export type PickedRow = z.output<typeof PickedRow>
 
 export interface PickBounds {
@@ -175,6 +175,8 @@ export interface PickBounds {
   readonly turnsMax: number
   readonly rowsOfSignerMax: number
   readonly most: number
+  /** Signers of whom nothing is taken, because a relay of theirs is in flight. They take no slot of others. */
+  readonly busy?: readonly string[] | undefined
   /** Least remaining time of a signature. */
   readonly timeLeftMs: number
 }
@@ -204,7 +206,7 @@ function leavesPlaces(picked: readonly PickedRow[], most: number): boolean {
 
 /** `share`: most relays and signers of each organisation. */
 function pickUpTo(db: Queryable, bounds: PickBounds, share: Sql): Promise<PickedRow[]> {
-  const { network, alone, purposes, turnsMax, rowsOfSignerMax, timeLeftMs } = bounds
+  const { network, alone, purposes, turnsMax, rowsOfSignerMax, timeLeftMs, busy = [] } = bounds
   return db.many(
     PickedRow,
     sql`
@@ -222,7 +224,7 @@ function pickUpTo(db: Queryable, bounds: PickBounds, share: Sql): Promise<Picked
     left join lateral (
       select signer, row_number() over (order by due_at, signer) as turn from relay_queues own
       where own.network = ${network} and own.alone = ${alone} and own.organisation_id = t.organisation_id and own.purpose = t.purpose
-        and ${inOrder(sql`due_at`)} and due_at <= now()
+        and ${inOrder(sql`due_at`)} and due_at <= now() and signer <> all(${busy}::text[])
       order by due_at, signer limit ${share}
     ) q on true
     left join lateral (
@@ -262,7 +264,8 @@ const LockedRow = QueueKey.extend({ signer: z.string().nullable() })
 
 /**
  * Ends a visit: a queue with more to send moves behind all others, one in which nothing is due is postponed until something is,
- * and an empty one is removed; organisations likewise. The other organisations of a served one's share owner move behind those of all other owners,
+ * and an empty one is removed; organisations likewise. Organisations of which only busy signers wait keep their order, before those that were served.
+ * The other organisations of a served one's share owner move behind those of all other owners,
  * in their order: an owner's turns are as frequent with ten organisations as with one. A concurrent enqueue has the row locked for key share, and then it stays
  * due. The second statement sees what is committed by then. It skips locked rows: a row that is being made due stays as it is.
  */
@@ -303,21 +306,23 @@ export async function endVisit(tx: Tx, { queues, turns, served }: Visited, timeL
     ), removed as (
       delete from relay_queues q using next n where n.is_locked and n.at is null and ${isSameQueue}
     ), next_turns as materialized (
-      select t.network, t.alone, t.organisation_id, t.purpose, own.purpose is not null as is_locked, least(
+      select t.network, t.alone, t.organisation_id, t.purpose, own.purpose is not null as is_locked,
+        case when served.purpose is null then row_number() over (order by t.due_at desc, t.organisation_id desc) else 0 end as later, least(
         (select due_at from relay_queues q
           where ${isOfTurn} and ${inOrder(sql`q.due_at`)}
             and (q.network, q.alone, q.organisation_id, q.purpose, q.signer) not in (select network, alone, organisation_id, purpose, signer from next)
           order by due_at limit 1),
         (select min(due_at) from kept q where ${isOfTurn})) as at
       from (
-        select t.network, t.alone, t.organisation_id, t.purpose from relay_turns t join ${turnKeysOf(turns)}
+        select t.network, t.alone, t.organisation_id, t.purpose, t.due_at from relay_turns t join ${turnKeysOf(turns)}
           using (network, alone, organisation_id, purpose)
         order by t.network, t.alone, t.organisation_id, t.purpose for no key update of t skip locked
       ) t left join ${turnKeysOf(ownTurns, sql`own`)} using (network, alone, organisation_id, purpose)
+        left join ${turnKeysOf(served, sql`served`)} using (network, alone, organisation_id, purpose)
     ), turns_removed as (
       delete from relay_turns t using next_turns n where n.is_locked and n.at is null and ${isSameTurn}
     ), turns_kept as (
-      update relay_turns t set due_at = case when n.is_locked then greatest(n.at, now()) else now() end
+      update relay_turns t set due_at = case when n.is_locked then greatest(n.at, now()) else now() - n.later * interval '1 microsecond' end
       from next_turns n where not (n.is_locked and n.at is null) and ${isSameTurn}
     ), others as materialized (
       select t.network, t.alone, t.organisation_id, t.purpose, t.due_at from relay_turns t

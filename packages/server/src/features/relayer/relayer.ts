@@ -198,7 +198,7 @@ async function sendSingly(parts: RelayerParts, network: Network): Promise<boolea
   const { single: open } = await lanes.openCounts(ctx.db, network, settlerAddress)
   const free = lanes.slots.single - open
   if (free <= 0) return false
-  const busy = open === 0 ? new Set<string>() : await listSignersInFlight(ctx.db, network.name, settlerAddress)
+  const busy = open === 0 ? [] : await listSignersInFlight(ctx.db, network.name, settlerAddress)
   const wanted = { slot: 'single', most: triedMax, open: open / lanes.slots.single, busy } as const
   const turn = await selectBatch(parts, network, wanted)
   const { selected } = turn

@@ -86,18 +86,14 @@ export function lockCarried(
 }
 
 /** Returns the signers of relays whose transactions of this account were sent alone and are not in a block yet. */
-export async function listSignersInFlight(
-  db: Queryable,
-  network: string,
-  settler: string,
-): Promise<ReadonlySet<string>> {
+export async function listSignersInFlight(db: Queryable, network: string, settler: string): Promise<readonly string[]> {
   const rows = await db.many(
     z.object({ signer: z.string() }),
     sql`
     select r.signer from chain_transactions c join relays r on r.transaction_id = c.id and r.state = 'included'
     where c.network = ${network} and c.sender = ${settler} and c.travels_alone and c.status in ('planned', 'sent')`,
   )
-  return new Set(rows.map(({ signer }) => signer))
+  return rows.map(({ signer }) => signer)
 }
 
 function carriedBy(transactionIds: readonly string[], purposes: readonly string[]): Sql {

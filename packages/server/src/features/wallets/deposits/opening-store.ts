@@ -2,7 +2,7 @@ import type { Address, NetworkName } from '@purser/protocol'
 import { z } from 'zod'
 import type { Environment, Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { onAnyOf } from '../../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../../platform/db/on-any-of.ts'
 import { id } from '../../../platform/ids.ts'
 
 /** The tokens whose transfers on the network are booked; null where the previous version began to follow it. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { onAnyOf } from '../../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../../platform/db/on-any-of.ts'
 import { id, type SweepId } from '../../../platform/ids.ts'
 import { listDueChecks } from '../../plans/index.ts'
 import type { AuthorizationPayload, PlannedBounds } from '../../relayer/index.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../../platform/ctx.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../../../platform/db/db.ts'
-import { onAnyOf } from '../../../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../../../platform/db/on-any-of.ts'
 import { idIn, idIs } from '../../../../platform/db/page.ts'
 import { id, type PaymentId } from '../../../../platform/ids.ts'
 import { type DueCursors, listDueChecks } from '../../../plans/index.ts'
