@@ -76,4 +76,9 @@ test('the balances of a payer with 500 open payments are read with two calls, an
   node.sync()
   expect((await readFunds(ctx, payment)).rawBalance).toBe(5n)
   expect(calls).toBe(5)
+  // The node goes on showing the same block.
+  chain.head.state.balances.set(from, 3n)
+  expect((await readFunds(ctx, payment)).rawBalance).toBe(5n)
+  const later = { ...ctx, clock: { now: () => new Date(ctx.clock.now().getTime() + 10_000) } }
+  expect((await readFunds(later, payment)).rawBalance).toBe(3n)
 }, 60_000)

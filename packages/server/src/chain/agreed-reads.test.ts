@@ -9,6 +9,8 @@ import { createChains } from './chains.ts'
 const oracle: Address = '0x40C57923924B5c5c5455c48D93317139ADDaC8fb'
 const listed: Address = '0x098B716B8Aaf21512996dC57EB0615e2383E2f96'
 const clean: Address = '0x00000000000000000000000000000000005A11C0'
+/** Has coin on every local chain. */
+const rich: Address = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 const base = networkByName('base-sepolia')
 const usdc = base && tokenBySymbol(base, 'USDC')
 if (base === undefined || usdc === undefined) throw new Error('no such network or token')
@@ -62,3 +64,15 @@ test('one node of three does not stop payments in a token by another signing dom
     await outbound.close()
   }
 })
+
+test.each(['0x0', `0x${'f'.repeat(32)}`])(
+  'one node of three that shows %s wei neither hides the coin of an account nor invents some',
+  async (shown) => {
+    const { coin } = stage.among(0)
+    const truth = await coin(rich)
+    expect(truth).toBeGreaterThan(0n)
+    stage.liar.lie('eth_getBalance', () => ({ result: shown }))
+    expect(await coin(rich)).toBe(BigInt(shown))
+    expect(await stage.among(2).coin(rich)).toBe(truth)
+  },
+)

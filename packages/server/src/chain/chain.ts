@@ -32,7 +32,15 @@ import { createBatchedReads } from './reads/batched-reads.ts'
 import { requestTrial, tryCalls, tryOne } from './reads/call-trials.ts'
 import { balancesCall, readBalances, readHoldings } from './reads/holdings.ts'
 import { createPaymentReads } from './reads/payment-reads.ts'
-import { findReceipts, lookUp, ownReceipt, receiptAnywhere, shortReceipt, watch } from './reads/shown-receipts.ts'
+import {
+  atLeast,
+  findReceipts,
+  lookUp,
+  ownReceipt,
+  receiptAnywhere,
+  shortReceipt,
+  watch,
+} from './reads/shown-receipts.ts'
 import { simulate } from './reads/simulate.ts'
 import { collect, electorateOf, requestAcceptance, requestAgreement, requestVotes } from './rpc/acceptance.ts'
 import { returnedBy } from './rpc/call-fault.ts'
@@ -59,6 +67,12 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     agreedCall: (to, data, meaningOf = (response) => response) =>
       requestAgreement(electorateOf(rpc.voters), ({ rpc: one }) => readCall(one, to, data), meaningOf),
     balances: (questions) => agreedBalances(rpc, questions),
+    async coin(account) {
+      const [wei = 0n] = await agreedNumbers(rpc, async (one) => [
+        readQuantity(await one.result('eth_getBalance', [account, 'latest']), 'balance'),
+      ])
+      return wei
+    },
     agreedHoldings: (questions) => agreedHoldings(rpc, network, questions),
     sanctions: (oracle, accounts) => agreedSanctions(rpc, oracle, accounts),
     tokenDomain: createTokenDomain(rpc),
@@ -68,7 +82,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     simulate: (simulation) => agreedSimulation(rpc, simulation),
     signersToSendSingly: (needs) => signersToSendSingly(rpc, needs),
     code: (address) => agreedCode(rpc, address),
-    head: () => headOf(rpc),
+    head: async () => atLeast(await headOf(rpc), rpc),
     suggestedTip: () => suggestedTip(rpc),
     send: (raws) => send(rpc, raws),
     tryTempo: (transaction) => agreedTrial(rpc, transaction),

@@ -102,6 +102,8 @@ export interface Chain extends QuorumReads {
   inspectPermit2(probe: Permit2Probe): Promise<Permit2Facts>
   /** Balances in each token's smallest unit, in the order of the questions, as of the latest block: the most that a majority of the nodes reports at least. */
   balances(questions: readonly { readonly token: Address; readonly account: Address }[]): Promise<readonly bigint[]>
+  /** The account's native coin in wei, as `balances`. */
+  coin(account: Address): Promise<bigint>
   /**
    * The response of the sanctions oracle at that address for each account, as of the latest block, with the block's time. Undefined for an account
    * about which no majority of the nodes agrees.
@@ -118,6 +120,7 @@ export interface Chain extends QuorumReads {
   call(to: Address, data: Hex): Promise<Hex>
   /** As `call`, as a majority of the nodes reports: the same result, or results of the same meaning. Throws `chain-unavailable` while there is none. */
   agreedCall(to: Address, data: Hex, meaningOf?: (response: Hex) => string): Promise<Hex>
+  /** The latest block of one node, with a number that is not below the one that a majority had when heads were last compared. */
   head(): Promise<Head>
   /** The priority fee that the node suggests, in wei per gas; `undefined` when it does not suggest one. */
   suggestedTip(): Promise<bigint | undefined>

@@ -14,9 +14,9 @@ afterAll(() => stage.stop())
 function mortalReads(reads: FollowReads, { before }: Life): FollowReads {
   return {
     head: () => before(() => reads.head()),
-    headers: (numbers) => before(() => reads.headers(numbers)),
     transfers: (range, isWanted) => before(() => reads.transfers(range, isWanted)),
     transferReceipt: (hash) => before(() => reads.transferReceipt(hash)),
+    newestBlock: () => before(() => reads.newestBlock()),
     finalBlock: () => before(() => reads.finalBlock()),
     confirmTransfers: (claims) => before(() => reads.confirmTransfers(claims)),
     areFinal: (blocks) => before(() => reads.areFinal(blocks)),

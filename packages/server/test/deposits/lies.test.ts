@@ -136,7 +136,8 @@ test.each(weak)(
     const pair = await stage.follower([chain.node(), node(wallet.address)])
     await pair()
     await pair()
-    expect((await stage.rows()).map(({ status }) => status)).toEqual(['pending'])
+    // Not shown at all while one of two nodes is far behind: no majority has its block.
+    expect((await stage.rows()).filter(({ status }) => status !== 'pending')).toEqual([])
     const three = await stage.follower([chain.node(), node(wallet.address), chain.node()])
     await three()
     expect(await stage.deposits()).toHaveLength(1)
@@ -219,6 +220,8 @@ test('a deposit in a block that only the node that is read has ends once a major
   other.mine([aTx(transfer(stage.usdc, wallet.address))])
   other.mineMany(5)
   chain.mineMany(6)
+  await (await stage.follower([other.node(), chain.node()]))()
+  expect((await stage.rows()).map(({ status }) => status)).toEqual(['pending'])
   await (await stage.follower([other.node(), chain.node(), chain.node()]))()
   expect((await stage.rows()).map(({ status }) => status)).toEqual(['withdrawn'])
   expect(await stage.deposits()).toEqual([])
@@ -236,7 +239,8 @@ test('a final deposit is withdrawn by a majority, and never by one node, however
     const nodes = [before.node(), ...Array.from({ length: honest }, () => chain.node())]
     const follow = await stage.follower(nodes)
     for (let look = 0; look < 3; look++) {
-      expect(await tryTo(follow), `${honest} honest`).toBe('failed')
+      // Two honest ones are a majority, whose blocks are read.
+      expect(await tryTo(follow), `${honest} honest`).toBe(honest === 1 ? 'failed' : 'done')
       before.mine()
       chain.mine()
     }

@@ -123,6 +123,34 @@ test('a first node that calls every transaction underpriced causes no higher off
   expect(await attemptsMax()).toBe(1)
 })
 
+test('money that arrives after a wallet was deleted is not booked, although the first node then showed a far higher block', async () => {
+  await allUp()
+  const [deleted, other] = [await world.wallet(org), await world.wallet(org)]
+  first.lie('eth_getBlockByNumber', async ({ params, truth }) => {
+    const reply = await truth()
+    return 'result' in reply && params[0] === 'latest'
+      ? { result: { ...Object(reply.result), number: '0x3b9aca00' } }
+      : reply
+  })
+  const removed = await world.call(org.testKey, 'DELETE', `/wallet-infra/byo-wallets/${deleted.id}`)
+  expect(removed.status).toBe(204)
+  first.tellTheTruth()
+  const booked = (id: string) => async () => {
+    const Row = z.object({ count: z.bigint() })
+    return (await world.database.db.one(Row, sql`select count(*) from wallet_transactions where wallet_id = ${id}`))
+      .count
+  }
+  const { address } = other
+  for (const count of [1n, 2n, 3n]) {
+    await fundToken(chain, 'USDC', address, 7n)
+    await expect.poll(booked(other.id), patient).toBe(count)
+  }
+  await fundToken(chain, 'USDC', deleted.address, 7n)
+  await fundToken(chain, 'USDC', address, 7n)
+  await expect.poll(booked(other.id), patient).toBe(4n)
+  expect(await booked(deleted.id)()).toBe(0n)
+})
+
 test('a first node that hides the receipts of all transactions delays no payment forever', async () => {
   await allUp()
   const paid = await verified()

@@ -1,5 +1,5 @@
 import type { Address, Hex } from '@purser/protocol'
-import type { NodeVerdict } from '../rpc/port.ts'
+import type { DecisionBlock, NodeVerdict } from '../rpc/port.ts'
 
 /** A block header; hashes in lower case. */
 export interface BlockHeader {
@@ -36,7 +36,7 @@ export interface BlockRange {
   readonly accounts?: (() => Iterable<Hex>) | undefined
   /** Whether an account, in lower case, forwards what it receives in the same transaction, so that its transfers are of interest too. */
   readonly isForwarding?: (account: string) => boolean
-  /** Hash of the block, for a range of one block. The node then answers for that block or returns an error. */
+  /** Hash of the range's last block, if it is known. A node that has another block there is refused. */
   readonly hash?: Hex | undefined
 }
 
@@ -57,18 +57,22 @@ export interface TransferReceipt {
   readonly transfers: readonly TokenTransfer[]
 }
 
+/** A receipt and the header of its block, from one node. */
+export interface PlacedReceipt {
+  readonly receipt: TransferReceipt
+  readonly header: BlockHeader
+}
+
 /**
  * Reads whole blocks. Each method throws the problem `chain-unavailable` when a response is incomplete, late or contradictory; the caller retries.
  */
 export interface BlockReads {
-  /** The latest block of one node. */
+  /** The latest block of one node, which may be invented: use `newestBlock` where it decides something. */
   head(): Promise<BlockHeader>
-  /** The headers at these heights; undefined for one that the node does not have. */
-  headers(numbers: readonly bigint[]): Promise<readonly (BlockHeader | undefined)[]>
   /** The transfers of a range of blocks. Requests the logs of a block again when its bloom filter indicates logs that the node did not return. */
   transfers(range: BlockRange, isWanted: IsWanted): Promise<ScannedRange>
-  /** The transaction's receipt, or undefined when the node has none. */
-  transferReceipt(hash: Hex): Promise<TransferReceipt | undefined>
+  /** The transaction's receipt and its block, as most of the nodes show them; undefined when none has the receipt. */
+  transferReceipt(hash: Hex): Promise<PlacedReceipt | undefined>
   /** The nodes one by one, for readings that must not depend on one node: healthy ones first, and of those the node that is usually read last. */
   eachNode(): readonly Pick<BlockReads, 'transfers'>[]
 }
@@ -87,6 +91,8 @@ export type PlacedBlock = Pick<BlockHeader, 'number' | 'hash'> & Partial<Pick<Bl
 
 /** Reads confirmed by a majority of the configured nodes, at the depth at which deposits count. */
 export interface ConfirmedReads {
+  /** The newest block that a majority of the nodes has; undefined while too few agree on one. */
+  newestBlock(): Promise<DecisionBlock | undefined>
   /** Number of the newest block at the required depth; undefined while too few nodes agree on one. */
   finalBlock(): Promise<bigint | undefined>
   /**

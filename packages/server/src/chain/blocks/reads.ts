@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Hex, isHex, topics } from '@purser/protocol'
+import { collect, electorateOf } from '../rpc/acceptance.ts'
 import { invalidResponse } from '../rpc/read.ts'
 import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from '../rpc/rpc.ts'
 import { createLongBlocks, type LongBlocks, scanReceipts } from './long-blocks.ts'
@@ -9,13 +11,20 @@ import {
   lower,
   presentBlock,
   type RawTransfer,
-  readBlock,
   readLogs,
   readReceipt,
   readTransfer,
   withoutDuplicates,
 } from './parse.ts'
-import type { BlockHeader, BlockRange, BlockReads, IsWanted, ScannedRange, TokenTransfer } from './port.ts'
+import type {
+  BlockHeader,
+  BlockRange,
+  BlockReads,
+  IsWanted,
+  PlacedReceipt,
+  ScannedRange,
+  TokenTransfer,
+} from './port.ts'
 
 /** Most headers in one request. Nodes limit the number of calls in a batch. */
 const headersPerRequest = 100
@@ -38,19 +47,39 @@ export function createBlockReads(rpc: Rpc, { voters }: Pick<NodeRpc, 'voters'>):
       const [head] = await rpc.batch([blockCall('latest')])
       return presentBlock(resultOf(head))
     },
-    async headers(numbers) {
-      const responses = await rpc.batch(numbers.map((number) => blockCall(number)))
-      return responses.map((response, index) => readBlock(resultOf(response), numbers[index]))
-    },
-    async transferReceipt(hash) {
-      return readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
-    },
+    transferReceipt: (hash) => mostShownReceipt(voters, hash),
     eachNode() {
       const used = voters.filter(({ node }) => node.state !== 'refused')
       const [healthy, weak] = [used.filter(isHealthy), used.filter((voter) => !isHealthy(voter))]
       return [...healthy.slice(1), ...healthy.slice(0, 1), ...weak].map((voter) => reader(voter.rpc))
     },
   }
+}
+
+/** So that one node neither hides nor invents a receipt. Where two nodes differ, the first that shows one counts: a majority confirms what it brings. */
+async function mostShownReceipt(voters: readonly Voter[], hash: Hex): Promise<PlacedReceipt | undefined> {
+  const responses: { readonly receipt: PlacedReceipt | undefined }[] = []
+  await collect(
+    electorateOf(voters).voters,
+    async (voter) => ({ receipt: await receiptAt(voter.rpc, hash) }),
+    (response) => {
+      responses.push(response)
+      return false
+    },
+  )
+  if (responses.length === 0) throw invalidResponse('no node delivers the receipt')
+  const shown = responses.flatMap(({ receipt }) => receipt ?? [])
+  const counts = shown.map((one) => shown.filter((other) => isDeepStrictEqual(other, one)).length)
+  return shown[counts.indexOf(Math.max(...counts))]
+}
+
+async function receiptAt(rpc: Rpc, hash: Hex): Promise<PlacedReceipt | undefined> {
+  const receipt = readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
+  if (receipt === undefined) return undefined
+  const [block] = await rpc.batch([blockCall(receipt.blockNumber)])
+  const { number, hash: blockHash, parentHash, timestampSeconds } = presentBlock(resultOf(block), receipt.blockNumber)
+  if (blockHash !== receipt.blockHash) throw invalidResponse('a receipt is of another block than the chain has there')
+  return { receipt, header: { number, hash: blockHash, parentHash, timestampSeconds } }
 }
 
 function isHealthy({ node: { state } }: Voter): boolean {
@@ -73,7 +102,7 @@ async function scan(rpc: Rpc, range: BlockRange, { isWanted, bitsOf, longBlocks 
   const numbers = range.headers === 'all' ? numbersOf(range) : [...new Set([range.from, range.to])]
   const [logs, ...responses] = await rpc.batch([logsCall(range), ...numbers.map((number) => blockCall(number))])
   const blocks = numbers.map((number, index) => presentBlock(resultOf(responses[index]), number))
-  if (range.hash !== undefined && blocks[0]?.hash !== range.hash)
+  if (range.hash !== undefined && blocks.at(-1)?.hash !== range.hash)
     throw invalidResponse('the node has a different block at that height')
   if (range.headers === 'all') refuseBrokenChain(blocks)
   if (isOne && logs?.ok === false) {
@@ -171,7 +200,7 @@ function blockCall(block: bigint | 'latest'): RpcCall {
 }
 
 function logsCall(range: BlockRange): RpcCall {
-  if (range.hash !== undefined)
+  if (range.hash !== undefined && range.from === range.to)
     return { method: 'eth_getLogs', params: [{ ...filterOf(range), blockHash: range.hash }] }
   const bounds = { fromBlock: quantity(range.from), toBlock: quantity(range.to) }
   return { method: 'eth_getLogs', params: [{ ...filterOf(range), ...bounds }] }

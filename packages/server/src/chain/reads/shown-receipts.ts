@@ -17,7 +17,7 @@ export async function watch(rpc: Rpc & NodeRpc, senders: readonly Address[], has
 }
 
 /** A head that is not below the majority's: a node that shows an old one would keep transactions from being deep enough. */
-function atLeast(head: Head, { agreedHead }: NodeRpc): Head {
+export function atLeast(head: Head, { agreedHead }: NodeRpc): Head {
   const agreed = agreedHead()
   return agreed > head.number ? { ...head, number: agreed } : head
 }

@@ -12,6 +12,7 @@ type Vote = 'yes' | 'no'
 export function createTransferReads(network: Network, quorum: Quorum): ConfirmedReads {
   const decide = () => quorum.decide(network.depositFinality)
   return {
+    newestBlock: async () => (await quorum.decide({ depth: 1 }))?.block,
     finalBlock: async () => (await decide())?.block.number,
     async confirmTransfers(claims) {
       const decision = claims.length === 0 ? undefined : await decide()

@@ -8,20 +8,22 @@ import type { NewPayment } from './store.ts'
 const openMax = 500
 /** Most payers whose funds a process caches. */
 const payersMax = 10_000
+/** Longest time for which funds are cached, however long one node shows the same block. */
+const cachedMs = 5_000
 
 /**
  * Returns what a payer can pay with. Recording reads it again if it seems too low: a payment that is in a block and not yet
  * recorded as settled has already left the balance and must not be counted twice. Balance and nonces are read in one call, of one
- * block, and once per block, so that endless verifications cost a node no more than that.
+ * block, and once per block and few seconds, so that endless verifications cost a node no more than that.
  */
 export async function readFunds(
-  { chains, db, chainMemory }: Pick<Ctx, 'chains' | 'db' | 'chainMemory'>,
+  { chains, clock, db, chainMemory }: Pick<Ctx, 'chains' | 'clock' | 'db' | 'chainMemory'>,
   payment: NewPayment,
 ): Promise<Funds> {
   const { payer, network, asset } = payment
   if (payer === null) throw new Error('the payment has no payer')
   const chain = chains.on(requireNetwork(network))
-  const known = fundsAt(chainMemory, network, (await chain.head()).number)
+  const known = fundsAt(chainMemory, network, { block: (await chain.head()).number, nowMs: clock.now().getTime() })
   const name = `${asset} ${payer}`
   const reading = known.get(name) ?? readAnew({ chain, db }, { payer, network, asset })
   known.set(name, reading)
@@ -29,12 +31,16 @@ export async function readFunds(
   return reading
 }
 
-/** Returns the funds known in this block, and forgets those of any other. */
-function fundsAt({ payerFunds }: ChainMemory, network: string, block: bigint): Map<string, Promise<Funds>> {
+/** Returns the funds known in this block, and forgets those of any other and older ones. */
+function fundsAt(
+  { payerFunds }: ChainMemory,
+  network: string,
+  { block, nowMs }: { readonly block: bigint; readonly nowMs: number },
+): Map<string, Promise<Funds>> {
   const known = payerFunds.get(network)
-  if (known?.block === block && known.funds.size < payersMax) return known.funds
+  if (known?.block === block && nowMs < known.until && known.funds.size < payersMax) return known.funds
   const funds = new Map<string, Promise<Funds>>()
-  payerFunds.set(network, { block, funds })
+  payerFunds.set(network, { block, funds, until: nowMs + cachedMs })
   return funds
 }
 

@@ -53,8 +53,11 @@ export interface ChainMemory {
   readonly uptoNetworks: Set<string>
   /** Whether the sponsor can pay fees, by network, and until which time in ms that holds. */
   readonly sponsorFunds: Map<string, { readonly enough: Promise<boolean>; readonly until: number }>
-  /** Payers' funds in the newest block of each network, by token and payer. */
-  readonly payerFunds: Map<string, { readonly block: bigint; readonly funds: Map<string, Promise<Funds>> }>
+  /** Payers' funds in the newest block of each network, by token and payer, and until which time in ms they are cached. */
+  readonly payerFunds: Map<
+    string,
+    { readonly block: bigint; readonly funds: Map<string, Promise<Funds>>; readonly until: number }
+  >
 }
 
 /** State that a process keeps between two checks of unsettled payments. */

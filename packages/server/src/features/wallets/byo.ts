@@ -134,14 +134,14 @@ export async function deleteByoWallet(
   })
 }
 
-/** The newest block of the wallet's network; undefined if no node responds, which does not prevent deletion. */
+/** The newest block of the wallet's network; undefined while no majority of the nodes agrees on one, which does not prevent deletion. */
 async function headOf(ctx: Pick<Ctx, 'chains'>, wallet: ByoWalletRow | undefined): Promise<WatchHead | undefined> {
   const network = ctx.chains.configured.find(({ name }) => name === wallet?.network)
   if (network === undefined) return undefined
   return ctx.chains
     .on(network)
-    .head()
-    .then((head) => ({ ...head, network }))
+    .blocks.newestBlock()
+    .then((head) => head && { ...head, network })
     .catch((error: unknown) => {
       if (isProblem(error, 'chain-unavailable')) return undefined
       throw error
@@ -169,7 +169,7 @@ async function refuseToken(ctx: Pick<Ctx, 'chains'>, network: Network, address: 
 
 async function isToken(chain: Chain, address: Address): Promise<boolean> {
   if ((await chain.code(address)) === '0x') return false
-  const responses = await Promise.all([decimalsCall, supplyCall].map((data) => chain.call(address, data)))
+  const responses = await Promise.all([decimalsCall, supplyCall].map((data) => chain.agreedCall(address, data)))
   const [decimals = '0x', supply = '0x'] = responses
   return isWord(decimals) && isWord(supply) && BigInt(decimals) <= 255n
 }

@@ -42,9 +42,9 @@ export async function canBeGasless(
   const nanoUsd = ctx.gasPrices.lowestKnownCostOf(network, gasOfGasless)
   if (nanoUsd === undefined || isWorthLess(rawAmount, token, nanoUsd)) return false
   if (!(await hasGasLeft(ctx, network, gasOfGasless))) return false
-  const [settler] = await ctx.chains.on(network).holdings([{ account: ctx.settlerAddress, tokens: [] }])
+  const wei = await ctx.chains.on(network).coin(ctx.settlerAddress)
   const cost = gasOfGasless * fees.maxFee + l1FeeOf(fees.l1Fee, bytesOfGasless)
-  return (settler?.native ?? 0n) >= cost * settlerTransactions
+  return wei >= cost * settlerTransactions
 }
 
 /** A gasless transfer, with the request that it belongs to. */

@@ -1,9 +1,9 @@
 import type { Network } from '@purser/protocol'
 import type {
-  BlockHeader,
   BlockReads,
   ConfirmedReads,
   IsWanted,
+  PlacedBlock,
   ScannedRange,
   TokenTransfer,
 } from '../../../chain/blocks/port.ts'
@@ -13,7 +13,7 @@ import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
 import { isVirtual } from './booking.ts'
 import { type ConfirmedTo, confirmUpTo, withdrawDenied } from './confirm.ts'
 import { findCursor, listScannedBlocks, type ScannedBlock, type WatcherLease } from './cursor-store.ts'
-import { contradicts, rewind } from './fork.ts'
+import { contradictedIn, contradicts, rewind } from './fork.ts'
 import { type BalanceReads, recordOpenings } from './opening.ts'
 import { afterFailure, afterSuccess, checkLagOf, firstSize, nextRange, type RangeSize, windowOf } from './range-size.ts'
 import { headersOf, readAtSeveral, unionOf, withoutDenied } from './several-nodes.ts'
@@ -51,6 +51,11 @@ interface Checking extends SizeState {
 /** Most passes that skip the second reading after a failure. */
 const skippedPassesMax = 16
 
+/** After the second reading contradicts blocks, new ones up to there are read at several nodes: the first node would show the same again. */
+interface Disputed {
+  to: bigint
+}
+
 interface ScanPosition {
   readonly scanned: bigint
   readonly checked: bigint
@@ -64,13 +69,15 @@ interface ScanPosition {
 export function createFollower(following: Following): () => Promise<void> {
   const size: SizeState = { now: firstSize }
   const checking: Checking = { now: firstSize, failures: 0, pause: 0 }
+  const disputed: Disputed = { to: -1n }
   let isOpened = false
   let confirmedTo: ConfirmedTo | undefined
   /** Hash of the head of the last pass. */
   let lastHead: string | undefined
   return async () => {
     const { deps, network, reads } = following
-    const head = await reads.head()
+    // While no majority agrees on a block, one node's blocks are read; nothing in them is confirmed.
+    const head = (await reads.newestBlock()) ?? (await reads.head())
     // After the head is read: on a new network reading begins below the blocks of these balances.
     if (!isOpened) await recordOpenings(following, startOf(network, head))
     isOpened = true
@@ -79,11 +86,23 @@ export function createFollower(following: Following): () => Promise<void> {
     const lag = lagGauge(deps, network)
     // Set before reading too, so that the metric shows a process that cannot read.
     lag.set(Number(head.number - position.scanned))
-    const reached = await readNew(following, { position, head, size })
-    lag.set(Number(head.number - reached.scanned))
-    confirmedTo = await confirm(following, { reached: reached.scanned, from: confirmedTo })
-    await check(following, { position: reached, head, checking })
+    const read = await readNew(following, { position, head, size, disputed }).then(
+      (reached) => ({ reached, failure: undefined }),
+      async (error: unknown) => ({ reached: await positionAfter(following, error), failure: error }),
+    )
+    lag.set(Number(head.number - read.reached.scanned))
+    // Also when new blocks cannot be read: one node may refuse each of them.
+    confirmedTo = await confirm(following, { reached: read.reached.scanned, from: confirmedTo })
+    await check(following, { position: read.reached, head, checking, disputed })
+    if (read.failure !== undefined) throw read.failure
   }
+}
+
+/** The stored cursor after reading failed. */
+async function positionAfter(following: Following, error: unknown): Promise<ScanPosition> {
+  const position = error instanceof LeadLost ? undefined : await positionOf(following)
+  if (position === undefined) throw error
+  return position
 }
 
 /**
@@ -107,7 +126,7 @@ async function confirm(
 /** Where reading continues: on a network that was never read, a window before its head; after a reorganization, at the fork. */
 async function findStart(
   following: Following,
-  { head, lastHead }: { readonly head: BlockHeader; readonly lastHead: string | undefined },
+  { head, lastHead }: { readonly head: PlacedBlock; readonly lastHead: string | undefined },
 ): Promise<ScanPosition> {
   const { deps, network, reads, lease } = following
   const position = await positionOf(following)
@@ -125,7 +144,7 @@ async function findStart(
 }
 
 /** The block after which a network that was never read is read: a window before its head. */
-function startOf(network: Network, head: BlockHeader): bigint {
+function startOf(network: Network, head: PlacedBlock): bigint {
   const before = head.number - windowOf(network)
   return before < 0n ? -1n : before
 }
@@ -139,8 +158,9 @@ async function positionOf({ deps, lease }: Following): Promise<ScanPosition | un
 
 interface Reading {
   readonly position: ScanPosition
-  readonly head: BlockHeader
+  readonly head: PlacedBlock
   readonly size: SizeState
+  readonly disputed: Disputed
 }
 
 /** Reads new blocks up to the head. Returns the new cursor. */
@@ -156,11 +176,7 @@ function readNew(following: Following, reading: Reading): Promise<ScanPosition> 
 /** Reads older blocks a second time, at several nodes if there are several. A range that fails is read again in a later pass. */
 async function check(
   following: Following,
-  {
-    position,
-    head,
-    checking,
-  }: { readonly position: ScanPosition; readonly head: BlockHeader; readonly checking: Checking },
+  { position, head, checking, disputed }: Omit<Reading, 'size'> & { readonly checking: Checking },
 ): Promise<void> {
   const { deps, network } = following
   checking.pause -= 1
@@ -168,7 +184,7 @@ async function check(
   const lagging = head.number - checkLagOf(network)
   const to = lagging < position.scanned ? lagging : position.scanned
   try {
-    await readAll(following, { position, head, size: checking }, ({ checked }) => {
+    await readAll(following, { position, head, size: checking, disputed }, ({ checked }) => {
       const range = nextRange(network, { done: checked, to, head: head.number }, checking.now)
       return range && { ...range, isSecond: true }
     })
@@ -189,7 +205,7 @@ async function check(
 
 async function readAll(
   following: Following,
-  { position: from, head, size }: Reading,
+  { position: from, head, size, disputed }: Reading,
   rangeAfter: (position: ScanPosition) => Range | undefined,
 ): Promise<ScanPosition> {
   let position = from
@@ -197,7 +213,7 @@ async function readAll(
     const range = rangeAfter(position)
     if (range === undefined) break
     try {
-      const reached = await readRange(following, { position, head, range })
+      const reached = await readRange(following, { position, head, range, disputed })
       size.now = afterSuccess(size.now)
       // The chain was reorganized: the next run begins with its new head.
       if (reached === 'rewound') return (await positionOf(following)) ?? position
@@ -219,15 +235,20 @@ interface Range {
 
 async function readRange(
   following: Following,
-  { position, head, range }: { readonly position: ScanPosition; readonly head: BlockHeader; readonly range: Range },
+  { position, head, range, disputed }: Omit<Reading, 'size'> & { readonly range: Range },
 ): Promise<ScanPosition | 'rewound'> {
   const { deps, network, reads, lease, watched } = following
   // After the head is read: an address that was committed before any of these blocks is then in the set.
   await watched.refresh()
   const known = await knownAround(following, range)
-  const readings = await readingsOf(following, { head, range, known })
-  if (readings.some(({ headers }) => contradicts(headers, known))) {
-    await rewind({ ...deps, reads }, lease, network, range.to)
+  const readings = await readingsOf(following, { head, range, known, isDisputed: range.from <= disputed.to })
+  const contradicted = contradictedIn(
+    readings.flatMap(({ headers }) => headers),
+    known,
+  )
+  if (contradicted !== undefined) {
+    await rewind({ ...deps, reads }, lease, network, contradicted)
+    if (range.isSecond) disputed.to = position.scanned
     return 'rewound'
   }
   const cursor = range.isSecond ? { ...position, checked: range.to } : { ...position, scanned: range.to }
@@ -250,13 +271,19 @@ async function readingsOf(
     head,
     range,
     known,
-  }: { readonly head: BlockHeader; readonly range: Range; readonly known: readonly ScannedBlock[] },
+    isDisputed,
+  }: {
+    readonly head: PlacedBlock
+    readonly range: Range
+    readonly known: readonly ScannedBlock[]
+    readonly isDisputed: boolean
+  },
 ): Promise<readonly ScannedRange[]> {
   const tokens = network.tokens.map(({ address }) => address)
   const whole = { ...range, tokens, accounts: () => watched.topics(), isForwarding: isVirtual }
   const isWanted: IsWanted = (from, to) => watched.hasTopic(to) || watched.hasTopic(from)
-  if (!range.isSecond) {
-    const hash = range.from === range.to && range.to === head.number ? head.hash : undefined
+  if (!range.isSecond && !isDisputed) {
+    const hash = range.to === head.number ? head.hash : undefined
     const one = await reads.transfers({ ...whole, hash }, isWanted)
     if (!contradicts(one.headers, known)) return [one]
   }

@@ -20,13 +20,20 @@ interface ForkDeps extends Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'scree
   readonly reads: Pick<ConfirmedReads, 'finalBlock' | 'areReplaced'>
 }
 
-/** Whether one of these headers contradicts a block that was read before, or does not extend it. */
+/** The lowest block read before that one of these headers contradicts or does not extend; undefined if there is none. */
+export function contradictedIn(headers: readonly BlockHeader[], known: readonly ScannedBlock[]): bigint | undefined {
+  const contradicted = known.filter(({ number, hash }) =>
+    headers.some(
+      (header) =>
+        (header.number === number && header.hash !== hash) ||
+        (header.number === number + 1n && header.parentHash !== hash),
+    ),
+  )
+  return contradicted.map(({ number }) => number).toSorted((one, other) => (one < other ? -1 : 1))[0]
+}
+
 export function contradicts(headers: readonly BlockHeader[], known: readonly ScannedBlock[]): boolean {
-  const hashes = new Map(known.map(({ number, hash }) => [number, hash]))
-  return headers.some(({ number, hash, parentHash }) => {
-    const [own, parent] = [hashes.get(number), hashes.get(number - 1n)]
-    return (own !== undefined && own !== hash) || (parent !== undefined && parent !== parentHash)
-  })
+  return contradictedIn(headers, known) !== undefined
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type Network, networkByName } from '@purser/protocol'
-import type { BlockHeader, TransferReceipt } from '../../../chain/blocks/port.ts'
+import type { PlacedReceipt } from '../../../chain/blocks/port.ts'
 import { fail as failChain } from '../../../chain/errors.ts'
 import { networkFor } from '../../chains/index.ts'
 import type { Ctx } from '../ports.ts'
@@ -78,14 +78,12 @@ async function readTransaction(
   ctx: Pick<Ctx, 'chains' | 'db'>,
   network: Network,
   txHash: RescanRequest['txHash'],
-): Promise<{ readonly receipt: TransferReceipt; readonly header: BlockHeader }> {
-  const { blocks } = ctx.chains.on(network)
-  const receipt = await blocks.transferReceipt(txHash)
-  if (receipt === undefined) throw fail('transaction-not-found')
-  const [header] = await blocks.headers([receipt.blockNumber])
-  const known = await listScannedBlocks(ctx.db, network.name, { below: receipt.blockNumber + 1n, limit: 1 })
-  const isDenied = known[0]?.number === receipt.blockNumber && known[0].hash !== receipt.blockHash
-  if (header === undefined || header.hash !== receipt.blockHash || isDenied)
+): Promise<PlacedReceipt> {
+  const found = await ctx.chains.on(network).blocks.transferReceipt(txHash)
+  if (found === undefined) throw fail('transaction-not-found')
+  const { number, hash } = found.header
+  const known = await listScannedBlocks(ctx.db, network.name, { below: number + 1n, limit: 1 })
+  if (known[0]?.number === number && known[0].hash !== hash)
     throw failChain('chain-unavailable', {}, new Error('a receipt is of another block than the chain has there'))
-  return { receipt, header }
+  return found
 }

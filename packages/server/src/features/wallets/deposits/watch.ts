@@ -25,12 +25,12 @@ export async function watchAddresses(ctx: WatchCtx, tx: Tx, watches: readonly Wa
   if (watches.length > 0) await insertWatches(tx, ctx.tenant, watches, ctx.clock.now())
 }
 
-/** The newest block of a network, as a node reported it. */
+/** The newest block of a network, as a majority of the nodes reported it. */
 export type WatchHead = Pick<Head, 'number' | 'timestampSeconds'> & { readonly network: Network }
 
 /**
  * Stops watching for the wallet: transfers in blocks after the deletion do not belong to it. `head` is the newest block of its network;
- * undefined if no node responded. Transfers that were already found are processed as usual.
+ * undefined if too few nodes responded. Transfers that were already found are processed as usual.
  */
 export function unwatchAddress(
   ctx: WatchCtx,

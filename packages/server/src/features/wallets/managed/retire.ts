@@ -82,7 +82,9 @@ async function refuseFundedOn(
   network: Network,
 ): Promise<boolean> {
   const chain = ctx.chains.on(network)
-  const [dust, { number: block }] = await Promise.all([dustOf(network, chain), chain.blocks.head()])
+  const [dust, newest] = await Promise.all([dustOf(network, chain), chain.blocks.newestBlock()])
+  if (newest === undefined) throw failChain('chain-unavailable', {}, new Error('too few nodes agree on a block'))
+  const { number: block } = newest
   let hasFrozen = await refuseHoldings(ctx, chain, { dust, block }, [wallet])
   // A child has a transaction once its first deposit is booked.
   if (!(await ctx.deposits.isBookedInTime(ctx.db, network.name, { block, msMax: bookingMsMax })))
