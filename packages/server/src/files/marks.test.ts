@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startS3 } from '../../test/files/s3-server.ts'
 import { systemRandom } from '../platform/random.ts'
-import { openMarks } from './index.ts'
+import { newBlobKey, openMarks, openS3Blobs } from './index.ts'
 
 const directory = mkdtempSync(path.join(tmpdir(), 'purser-marks-'))
 let s3: Awaited<ReturnType<typeof startS3>>
@@ -51,4 +53,27 @@ test('a storage that lists in pages returns all marks', async () => {
     await Promise.all(names.slice(from, from + 50).map((name) => marks.create('many', name)))
   expect((await marks.list('many')).toSorted()).toEqual(names)
   marks.close()
+})
+
+test('a storage that takes requests and sends nothing fails each of them, after it was repeated', async () => {
+  let requests = 0
+  const silent = createServer(() => {
+    requests += 1
+  })
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  const settings = { ...s3.settings, endpoint: `http://127.0.0.1:${(silent.address() as AddressInfo).port}` }
+  const blobs = await openS3Blobs(settings, { random: systemRandom, silentMs: 50 })
+  onTestFinished(() => {
+    blobs.close()
+    silent.closeAllConnections()
+    silent.close()
+  })
+  const unavailable = { code: 'file-storage-unavailable' }
+  async function* content() {
+    yield Buffer.from('content')
+  }
+  await expect(blobs.put(content(), { bytesMax: 100 })).rejects.toMatchObject(unavailable)
+  expect(requests).toBe(4)
+  await expect(blobs.delete(newBlobKey(systemRandom))).rejects.toMatchObject(unavailable)
+  await expect(blobs.open(newBlobKey(systemRandom))).rejects.toMatchObject(unavailable)
 })

@@ -9,14 +9,17 @@ import {
 import type { Random } from '../platform/random.ts'
 import type { Marks } from '../platform/witness/witness.ts'
 import type { S3Settings } from './port.ts'
-import { clientOf } from './s3.ts'
+import { clientOf, type TimeLimits } from './s3.ts'
+
+/** A mark is one small object. What waits for it is a payment, so that an attempt without a response is soon repeated. */
+const limits: TimeLimits = { connectionTimeout: 2_000, socketTimeout: 3_000, requestTimeout: 3_000 }
 
 /**
  * Marks as objects under `witness/`. Each contains a random token, so that a request repeated after a lost response is recognized. A storage without
  * conditional writes (`If-None-Match`) overwrites; a second copy of the database is then detected only by the next comparison.
  */
 export function s3Marks(settings: S3Settings, { random }: { readonly random: Random }): Marks & { close(): void } {
-  const client = clientOf(settings)
+  const client = clientOf(settings, limits)
   const { bucket: Bucket } = settings
   const keyOf = (deployment: string, name: string): string => `witness/${deployment}/${name}`
   return {

@@ -25,6 +25,8 @@ const patience = { waitMsMax: 10_000, waitingMax: 1_000 }
 const stalledMs = 10_000
 /** Connections for all other requests. Each is used for as long as the storage takes. */
 const connectionsMax = 50
+/** A storage that sends and takes no byte in this time does not respond: the request is repeated, and then fails. A slow one may take longer. */
+const silentMs = 30_000
 const listMax = 500
 const prefix = 'blobs/'
 
@@ -35,6 +37,7 @@ export interface S3Options {
   readonly now?: () => number
   readonly readsMax?: number
   readonly stalledMs?: number
+  readonly silentMs?: number
   /** How long a download waits for a place before it begins. */
   readonly waitMsMax?: number
 }
@@ -48,7 +51,7 @@ export function createS3Blobs(
   settings: S3Settings,
   { random, uploadsBytes = uploadsBytesMax, now, ...own }: S3Options,
 ): BlobStore & { close(): void } {
-  const client = clientOf(settings)
+  const client = clientOf(settings, silenceOf(own))
   const reads = readsOf(settings, own)
   const memoryFor = createUploadBudget({ bytesMax: uploadsBytes, now })
   const at = (key: BlobKey) => ({ Bucket: settings.bucket, Key: nameOf(key) })
@@ -79,21 +82,32 @@ export function createS3Blobs(
 }
 
 /** Reads have connections of their own: they last for as long as their callers take. */
-function readsOf(settings: S3Settings, own: Pick<S3Options, 'readsMax' | 'stalledMs' | 'waitMsMax'>): Reads {
+function readsOf(settings: S3Settings, own: Omit<S3Options, 'random'>): Reads {
   const max = own.readsMax ?? readsMax
   return {
-    client: clientOf(settings, max),
+    client: clientOf(settings, silenceOf(own), max),
     slots: createFairSemaphore(max, { ...patience, waitMsMax: own.waitMsMax ?? patience.waitMsMax }),
     stalledMs: own.stalledMs ?? stalledMs,
   }
 }
 
-/** A client with at most this many connections. */
-export function clientOf(settings: S3Settings, maxSockets = connectionsMax): S3Client {
+function silenceOf({ silentMs: ms = silentMs }: Pick<S3Options, 'silentMs'>): TimeLimits {
+  return { connectionTimeout: ms, socketTimeout: ms }
+}
+
+/** Time limits of one attempt, in milliseconds: until it has a connection, of silence on the connection, and until the response begins. */
+export interface TimeLimits {
+  readonly connectionTimeout: number
+  readonly socketTimeout: number
+  readonly requestTimeout?: number
+}
+
+/** A client with at most this many connections. The library itself has no time limits. */
+export function clientOf(settings: S3Settings, limits: TimeLimits, maxSockets = connectionsMax): S3Client {
   const { endpoint, region, accessKeyId, secretAccessKey } = settings
   const agent = { keepAlive: true, maxSockets }
   return new S3Client({
-    requestHandler: { httpAgent: agent, httpsAgent: agent },
+    requestHandler: { httpAgent: agent, httpsAgent: agent, throwOnRequestTimeout: true, ...limits },
     endpoint,
     region,
     credentials: { accessKeyId, secretAccessKey },

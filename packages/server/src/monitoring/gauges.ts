@@ -1,8 +1,10 @@
 import type { Deps } from '../platform/ctx.ts'
+import { within } from '../platform/within.ts'
 import { listDepths } from './store.ts'
 
 /** Well below the time that Prometheus waits for the metrics (10 s by default), which must arrive when the database does not respond. */
 const responseMsMax = 2_000
+const late = 'the database does not respond in time'
 
 /** Sets the gauges of queues to what waits now; without a response of the database within two seconds they have no values. */
 export async function showQueues({ db, metrics, log }: Pick<Deps, 'db' | 'metrics' | 'log'>): Promise<void> {
@@ -12,22 +14,12 @@ export async function showQueues({ db, metrics, log }: Pick<Deps, 'db' | 'metric
   depths.reset()
   ages.reset()
   try {
-    for (const { queue, network, depth, ageSeconds } of await within(responseMsMax, listDepths(db))) {
+    for (const { queue, network, depth, ageSeconds } of await within(responseMsMax, listDepths(db), late)) {
       depths.set({ queue, network }, depth)
       ages.set({ queue, network }, ageSeconds)
     }
   } catch (error) {
     log.warn({ err: error }, 'the queues cannot be counted')
-  }
-}
-
-async function within<T>(ms: number, response: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error('the database does not respond in time')), ms)
-  try {
-    return await Promise.race([response, late.promise])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -114,7 +114,7 @@ export interface DbOptions extends Pick<PoolOptions, 'silentMsMax' | 'connectMsM
   readonly pooler?: Pooler
   /** Whether statements are parsed once per connection; default true, except behind a pooler of transactions. */
   readonly namedStatements?: boolean
-  /** Runs on each new connection before anything else does. Must not throw. */
+  /** Runs on each new connection before anything else does. Must end, and must not throw. */
   readonly onConnect?: (connection: Queryable) => Promise<void>
 }
 

@@ -32,8 +32,8 @@ beforeEach(async () => {
 afterAll(() => database?.drop())
 
 /** A process of the deployment that has just connected. */
-async function aProcess(own: Marks = marks) {
-  const witness = createWitness({ marks: own, clock: systemClock, log })
+async function aProcess(own: Marks = marks, marksMsMax = 5_000) {
+  const witness = createWitness({ marks: own, marksMsMax, clock: systemClock, log })
   witness.open(database.db)
   await witness.compare(database.db)
   return witness
@@ -175,6 +175,30 @@ test('a mark that cannot be made covers nothing, and the next one does', async (
   await witness.cover()
   expect(await (await aProcess()).status()).toBe('current')
 })
+
+test.each(['create', 'list', 'remove'] as const)(
+  'marks that do not respond to %s keep no later call waiting, and no new connection',
+  async (silent) => {
+    let isSilent = false
+    const silence = () => new Promise<never>(() => undefined)
+    const hanging: Marks = {
+      ...marks,
+      [silent]: (...of: [never, never]) => (isSilent ? silence() : marks[silent](...of)),
+    }
+    const witness = await aProcess(hanging, 50)
+    await witness.cover()
+    isSilent = true
+    const covered = witness.cover()
+    if (silent === 'remove') await covered
+    else await expect(covered).rejects.toThrow(refused)
+    await witness.compare(database.db)
+    expect(await witness.status()).toBe(silent === 'list' ? 'unknown' : 'current')
+    isSilent = false
+    await witness.compare(database.db)
+    await witness.cover()
+    expect(await (await aProcess()).status()).toBe('current')
+  },
+)
 
 test.each([0, 1, 2])(
   'a process that is killed before its mark, after %i marks, leaves the database current',

@@ -4,6 +4,7 @@ import type { Db, Queryable } from '../db/db.ts'
 import { failPlatform } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Random } from '../random.ts'
+import { within } from '../within.ts'
 import { advanceState, findState, insertState, type Mark, type WitnessState } from './store.ts'
 
 /**
@@ -38,7 +39,7 @@ export interface Witness {
    * one mark. Throws `service-unavailable` if the database is behind or no mark can be made.
    */
   cover(): Promise<void>
-  /** Compares the database of a connection with the marks, before the connection is used. Never throws. */
+  /** Compares the database of a connection with the marks, before the connection is used. Never throws, and ends also when the marks do not respond. */
   compare(connection: Queryable): Promise<void>
   /** The result of the last comparison; compares again if it was not `current`. */
   status(): Promise<WitnessStatus>
@@ -47,8 +48,15 @@ export interface Witness {
 /** Interval at which a database that was not current is compared again, while callers request it. */
 const compareAgainMs = 1_000
 
+/**
+ * Longest that one access to the marks takes, so that a storage that does not respond leads to a 503 and not to an endless wait. It is below the time
+ * that a caller waits for a connection of the database, since each new connection is compared first.
+ */
+const marksMsMax = 7_000
+
 export interface WitnessOptions {
   readonly marks: Marks
+  readonly marksMsMax?: number
   readonly clock: Clock
   readonly log: Log
 }
@@ -84,9 +92,20 @@ const rejectUnavailable = (error: unknown): never => {
   throw failPlatform('service-unavailable', {}, error)
 }
 
+function limited(marks: Marks, ms: number): Marks {
+  const inTime = <T>(work: Promise<T>): Promise<T> =>
+    within(ms, work, 'the storage of the marks does not respond in time')
+  return {
+    list: (deployment) => inTime(marks.list(deployment)),
+    create: (deployment, name) => inTime(marks.create(deployment, name)),
+    remove: (deployment, names) => inTime(marks.remove(deployment, names)),
+  }
+}
+
 /** A witness that compares nothing until `open` gives it the database: the pool needs it before there is a connection. */
-export function createWitness(options: WitnessOptions): Witness & { open(db: Db): void } {
-  const { marks, clock, log } = options
+export function createWitness(given: WitnessOptions): Witness & { open(db: Db): void } {
+  const { clock, log } = given
+  const marks = limited(given.marks, given.marksMsMax ?? marksMsMax)
   let db: Db | undefined
   let status: WitnessStatus = 'unknown'
   let comparedAt = instantOf(0)
@@ -130,7 +149,7 @@ export function createWitness(options: WitnessOptions): Witness & { open(db: Db)
     if (!isFirstMarked) await markFirst(marks, db).catch(rejectUnavailable)
     isFirstMarked = true
     const state = await advanceState(db)
-    const found = await mark(options, db, state).catch(rejectUnavailable)
+    const found = await mark({ marks, log }, db, state).catch(rejectUnavailable)
     if (found !== 'behind') return
     conclude('behind', { generation: state.generation, counter: state.counter.toString() })
     requireCurrent()
