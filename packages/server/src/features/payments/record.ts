@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { instantOf, utcMonthOf } from '../../platform/clock.ts'
 import { batch } from '../../platform/db/batch.ts'
 import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/db.ts'
+import { lockNameOfText } from '../../platform/db/lock-name.ts'
 import { isProblem } from '../../platform/errors.ts'
 import { unauthorized } from '../../platform/http/authenticate.ts'
 import { newId, type PaymentId } from '../../platform/ids.ts'
@@ -233,7 +234,7 @@ function lockNamesOf({ ctx: { tenant }, payment, funds }: Candidate): string[] {
 /** The name of a payer's nonce on Tempo, of which one open payment at a time is recorded. */
 function tempoNonceOf({ network, payer, settlement }: NewPayment): string | null {
   if (settlement?.kind !== 'tempo' || settlement.nonceName === undefined) return null
-  return `nonce:${network}/${payer}/${settlement.nonceName}`
+  return lockNameOfText('nonce', `${network}/${payer}/${settlement.nonceName}`)
 }
 
 function receiptOf({ ctx, payment, funds }: Candidate, { verifiedMsMax }: RecordLimits): PaymentToRecord {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { lockNameOfText } from '../../platform/db/lock-name.ts'
 import { type ListedRows, listRows, newestFirst, newestOf } from '../../platform/db/page.ts'
 import { id } from '../../platform/ids.ts'
 import type { VaultEvent, VaultId, VaultStatus } from './schema.ts'
@@ -85,7 +86,8 @@ export function lockFreeVaults(tx: Tx, tenant: Tenant, vaultIds: readonly VaultI
     VaultRow,
     sql`
     with free as materialized (
-      select id from unnest(${vaultIds}::text[]) as given (id) where pg_try_advisory_xact_lock(hashtextextended(${queueOf(tenant, '')} || id, 0))
+      select id from unnest(${vaultIds}::text[], ${vaultIds.map((vaultId) => queueOf(tenant, vaultId))}::text[]) as given (id, queue)
+      where pg_try_advisory_xact_lock(hashtextextended(queue, 0))
     )
     select ${vaultColumns} from vaults
     where id in (select id from free)
@@ -94,9 +96,9 @@ export function lockFreeVaults(tx: Tx, tenant: Tenant, vaultIds: readonly VaultI
   )
 }
 
-/** Returns the name of the advisory lock that is a vault's queue. */
+/** Returns the name of the advisory lock that is a vault's queue. The id is the caller's text: it is locked before it is known whether the vault exists. */
 function queueOf({ organisationId, environment }: Tenant, vaultId: string): string {
-  return `vault:${organisationId}/${environment}/${vaultId}`
+  return lockNameOfText('vault', `${organisationId}/${environment}/${vaultId}`)
 }
 
 export interface VaultFilter {
