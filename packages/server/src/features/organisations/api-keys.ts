@@ -29,7 +29,7 @@ import {
   markRevoked,
   type StoredApiKey,
 } from './key-store.ts'
-import { deleteInvitationsBy, findFirstOwner } from './member-store.ts'
+import { deleteInvitationsBy, findFirstOwner, type InvitedBy } from './member-store.ts'
 import type { Ctx } from './ports.ts'
 import type { KeyRequest, NewApiKey, RevokedKey } from './schema.ts'
 import { type AccountRow, findAccount, findKeyCreator, findOrganisation, lockOrganisation } from './store.ts'
@@ -276,18 +276,25 @@ export async function endKeys(
       },
     )
   }
-  for (const target of await deleteInvitationsBy(tx, organisationId, ids))
+  await endInvitations(ctx, tx, organisationId, { apiKeyIds: ids })
+  return keys.map((key) => ({ ...key, revokedAt }))
+}
+
+/** Ends invitations that nobody has accepted, since a person who revokes a key or removes a member would not look for them. */
+export async function endInvitations(
+  ctx: Acting,
+  tx: Tx,
+  organisationId: OrganisationId,
+  by: InvitedBy,
+): Promise<void> {
+  const cause = 'apiKeyIds' in by ? by.apiKeyIds : by.accountId
+  for (const target of await deleteInvitationsBy(tx, organisationId, by))
     await auditIn(
       ctx,
       tx,
       { organisationId, environment: null },
-      {
-        action: 'organisations.members.remove',
-        target,
-        details: { with: ids },
-      },
+      { action: 'organisations.members.remove', target, details: { with: cause } },
     )
-  return keys.map((key) => ({ ...key, revokedAt }))
 }
 
 /** Returns the account behind the call: the person, or the account that created the API key. Keys that a key creates belong to that account too. */

@@ -102,7 +102,8 @@ export function restoreOrganisation(ctx: Acting, organisationId: OrganisationId,
     const createdAt = ctx.clock.now()
     const account = { id: newId('acc', ctx), email, name: null, acceptedAt: createdAt, createdAt }
     const { id: accountId } = await upsertAccount(tx, account)
-    const joined = { isLive: true, createdAt, acceptedAt: createdAt, invitedEmail: null, invitedByKey: null }
+    const invitation = { invitedEmail: null, invitedByKey: null, invitedBy: null }
+    const joined = { isLive: true, createdAt, acceptedAt: createdAt, ...invitation }
     await insertMember(tx, organisationId, { accountId, role: 'owner', ...joined })
     await moveQuotaAccount(tx, organisationId)
     await markRestored(tx, organisationId)

@@ -35,14 +35,16 @@ export interface NewMemberRow {
   readonly invitedEmail: string | null
   /** The API key that made the invitation; null if a person made it. */
   readonly invitedByKey: ApiKeyId | null
+  /** The account that made the invitation, or that created the key that did; null for the founder. */
+  readonly invitedBy: AccountId | null
 }
 
 /** Adds the account as a member; false if it is one already. */
 export async function insertMember(tx: Tx, organisationId: OrganisationId, member: NewMemberRow): Promise<boolean> {
-  const { accountId, role, isLive, createdAt, acceptedAt, invitedEmail, invitedByKey } = member
+  const { accountId, role, isLive, createdAt, acceptedAt, invitedEmail, invitedByKey, invitedBy } = member
   const inserted = await tx.run(sql`
-    insert into members (organisation_id, account_id, role, is_live, created_at, accepted_at, invited_email, invited_by_key)
-    values (${organisationId}, ${accountId}, ${role}, ${isLive}, ${createdAt}, ${acceptedAt}, ${invitedEmail}, ${invitedByKey})
+    insert into members (organisation_id, account_id, role, is_live, created_at, accepted_at, invited_email, invited_by_key, invited_by)
+    values (${organisationId}, ${accountId}, ${role}, ${isLive}, ${createdAt}, ${acceptedAt}, ${invitedEmail}, ${invitedByKey}, ${invitedBy})
     on conflict do nothing`)
   return inserted === 1
 }
@@ -135,18 +137,20 @@ export async function deleteInvitation(tx: Tx, organisationId: OrganisationId, a
 
 const Invited = z.object({ accountId: id('acc') })
 
-/** Removes the invitations that these keys made and that nobody has accepted; returns the accounts that were invited. */
-export async function deleteInvitationsBy(
-  tx: Tx,
-  organisationId: OrganisationId,
-  apiKeyIds: readonly ApiKeyId[],
-): Promise<AccountId[]> {
+/** Invitations that these keys made, or those to these roles that an account or one of its keys made. */
+export type InvitedBy =
+  | { readonly apiKeyIds: readonly ApiKeyId[] }
+  | { readonly accountId: AccountId; readonly roles: readonly Role[] }
+
+/** Removes those of the invitations that nobody has accepted; returns the accounts that were invited. */
+export async function deleteInvitationsBy(tx: Tx, organisationId: OrganisationId, by: InvitedBy): Promise<AccountId[]> {
+  const isBy =
+    'apiKeyIds' in by
+      ? sql`invited_by_key = any(${by.apiKeyIds}::text[])`
+      : sql`invited_by = ${by.accountId} and role = any(${by.roles}::text[])`
   const rows = await tx.many(
     Invited,
-    sql`
-    delete from members
-    where organisation_id = ${organisationId} and accepted_at is null and invited_by_key = any(${apiKeyIds}::text[])
-    returning account_id`,
+    sql`delete from members where organisation_id = ${organisationId} and accepted_at is null and ${isBy} returning account_id`,
   )
   return rows.map(({ accountId }) => accountId)
 }

@@ -168,6 +168,32 @@ test.each(Array.from({ length: 5 }, (_, round) => round))(
   },
 )
 
+test.each([
+  ['removed', 'DELETE', undefined, []],
+  ['made a viewer', 'PATCH', { role: 'viewer' }, ['viewer']],
+  ['made a member', 'PATCH', { role: 'member' }, ['member', 'viewer']],
+])(
+  'invitations of an admin who is %s end, with an audit record, where they give more',
+  async (_, method, body, left) => {
+    const org = await world.organisation()
+    const owner = await browserOfOwner(org)
+    const admin = await invite(world, { owner, organisationId: org.id, email: anEmail(), role: 'admin' })
+    const { id } = (await admin.call('GET', '/account')).body
+    const invited = new Map<unknown, string>()
+    for (const role of ['admin', 'member', 'viewer'])
+      invited.set((await admin.call('POST', path, { email: anEmail(), role })).body.accountId, role)
+    const kept = (await owner.call('POST', path, { email: anEmail(), role: 'admin' })).body.accountId
+    await owner.call(method, `${path}/${id}`, body)
+    const members = (await owner.call('GET', path)).list.map(({ accountId }) => accountId)
+    expect(members).toContain(kept)
+    const remaining = members.flatMap((account) => invited.get(account) ?? [])
+    expect(remaining.toSorted()).toEqual(left)
+    const ended = [...invited].filter(([, role]) => !left.some((one) => one === role)).map(([account]) => account)
+    const log = await owner.call('GET', '/organisations/current/audit-log?action=organisations.members.remove')
+    expect(log.list.map(({ target }) => target)).toEqual(expect.arrayContaining(ended))
+  },
+)
+
 async function browserOfOwner(org: Org): Promise<Browser> {
   return aBrowser(world, { email: await emailOfOwner(world, org.id), organisationId: org.id })
 }

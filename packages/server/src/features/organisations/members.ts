@@ -7,7 +7,7 @@ import { type AccountId, newId, type OrganisationId } from '../../platform/ids.t
 import type { Page } from '../../platform/operation.ts'
 import { roles } from '../../platform/roles.ts'
 import { openNumberCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
-import { type Acting, auditIn, callersAccount, limitsOf } from './api-keys.ts'
+import { type Acting, auditIn, callersAccount, endInvitations, limitsOf } from './api-keys.ts'
 import { fail } from './errors.ts'
 import {
   countInvitations,
@@ -38,12 +38,14 @@ export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
     const { organisationId } = ctx.tenant
     const { role, email = null } = request
     if ((await lockOrganisation(tx, organisationId)) === undefined) throw fail('organisation-not-found')
+    const { id: invitedBy } = await callersAccount(ctx, tx)
+    await refuseChanged(ctx, tx)
     await refuseWider(ctx, tx, { role })
     if ((await countInvitations(tx, organisationId)) >= invitationsMax) throw fail('invitation-limit-reached')
     const accountId = await accountToInvite(ctx, tx, request)
     const isLive = !isTestKey(ctx)
     const invitedByKey = ctx.actor.kind === 'api-key' ? ctx.actor.apiKeyId : null
-    const invitation = { acceptedAt: null, invitedEmail: email, invitedByKey }
+    const invitation = { acceptedAt: null, invitedEmail: email, invitedByKey, invitedBy }
     const member = { accountId, role, isLive, createdAt: ctx.clock.now(), ...invitation }
     if (!(await insertMember(tx, organisationId, member))) throw fail('already-a-member')
     const details = { role }
@@ -120,6 +122,13 @@ async function refuseWider(
     })
 }
 
+/** Refuses a person who was removed, or got another role, after the call began. */
+async function refuseChanged({ person, tenant }: Pick<Ctx, 'person' | 'tenant'>, tx: Tx): Promise<void> {
+  if (person === undefined) return
+  const known = await findMember(tx, tenant.organisationId, person.accountId)
+  if (known?.role !== person.role) throw failPlatform('role-not-allowed')
+}
+
 export async function pageOfMembers(
   ctx: Pick<Ctx, 'db' | 'tenant'>,
   query: z.output<typeof PageQuery>,
@@ -130,7 +139,10 @@ export async function pageOfMembers(
   return { ...page, items: page.items.map(shown) }
 }
 
-/** Changes a member's role. The organisation is locked meanwhile, so that two owners cannot demote each other at once. */
+/**
+ * Changes a member's role. The organisation is locked meanwhile, so that two owners cannot demote each other at once. Invitations that the person made
+ * to a higher role end.
+ */
 export function changeRole(
   ctx: Auditing & Pick<Ctx, 'db' | 'person' | 'tenant' | 'witness'>,
   accountId: AccountId,
@@ -177,6 +189,7 @@ function setRole(
     if (member.role === role && member.isLive === isLive) return shown(member)
     if (member.role !== role) await refuseLastOwner(tx, organisationId, member)
     await markRole(tx, organisationId, { accountId, role, isLive, at: ctx.clock.now() })
+    await endInvitations(ctx, tx, organisationId, { accountId, roles: roles.slice(0, roles.indexOf(role)) })
     await moveQuotaAccount(tx, organisationId)
     const details = { from: member.role, to: role, isLive }
     await auditIn(
@@ -191,7 +204,8 @@ function setRole(
 
 /**
  * Removes a person from the organisation, which is locked meanwhile, so that two removals cannot each count on the other owner.
- * The keys that the person created belong to the organisation and stay; they are revoked separately.
+ * Invitations that the person made, also by a key, and that nobody has accepted end. The keys that the person created belong to the organisation and
+ * stay; they are revoked separately.
  */
 export function removeMember(
   ctx: Auditing & Pick<Ctx, 'db' | 'person' | 'tenant' | 'witness'>,
@@ -206,6 +220,7 @@ export function removeMember(
     await refuseLastOwner(tx, organisationId, member)
     tx.beforeReturn(ctx.witness.cover)
     await deleteMember(tx, organisationId, accountId)
+    await endInvitations(ctx, tx, organisationId, { accountId, roles })
     await moveQuotaAccount(tx, organisationId)
     const details = { role: member.role }
     await auditIn(
