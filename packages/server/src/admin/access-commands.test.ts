@@ -46,6 +46,21 @@ test('list-organisations finds one by a part of its name, by the address of its 
   expect((await admin('list-organisations', '--find', 'nobody')).stdout).toBe('no organisation\n')
 })
 
+test('a line break in the name of an organisation or of a key makes no line of a list', async () => {
+  const forged = 'Acme\norg_1  2026-01-01  pro         3 keys   a@b.example  Victim Ltd'
+  const { id, test } = await anOrganisation(forged, 'f@forged.example')
+  const made = await world.call(test.key, 'POST', '/organisations/current/api-keys', {
+    name: forged,
+    environment: 'test',
+  })
+  expect(made.status).toBe(201)
+  const organisations = await admin('list-organisations', '--find', id)
+  expect(organisations.stdout.split('\n')).toHaveLength(2)
+  expect(organisations.stdout).toContain('Acme\\u000aorg_1')
+  const keys = await admin('list-keys', '--organisation', id)
+  expect(keys.stdout.split('\n')).toHaveLength(4)
+})
+
 test('list-keys shows the state of each key and no key; revoke-key ends one at once, and with --cascade what it made', async () => {
   const { id, test, live } = await anOrganisation('Cedar', 'cy@cedar.example')
   const path = '/organisations/current/api-keys'

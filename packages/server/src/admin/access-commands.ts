@@ -11,7 +11,7 @@ import {
 } from '../features/organisations/index.ts'
 import { id } from '../platform/ids.ts'
 import { text } from '../platform/wire.ts'
-import { type Command, command } from './command.ts'
+import { type Command, command, linesOr } from './command.ts'
 
 const Limit = z.coerce.number().int().min(1).max(1_000).default(100)
 const limitHelp = 'how many, the newest first (default 100, at most 1000)'
@@ -46,7 +46,7 @@ const showOrganisations = command({
             : [`suspended ${dayOf(suspendedAt)}: ${suspensionReason}`]),
         ].join('  '),
     )
-    return { text: lines.join('\n') || 'no organisation', json: organisations, exitCode: 0 }
+    return { lines: linesOr(lines, 'no organisation'), json: organisations, exitCode: 0 }
   },
 })
 
@@ -62,7 +62,7 @@ const showKeys = command({
       const used = key.lastUsedAt === null ? 'never used' : `used ${dayOf(key.lastUsedAt)}`
       return `${key.id}  ${key.environment}  …${key.last4}  ${stateOf(key, now).padEnd(18)}  ${used.padEnd(15)}  ${key.name}`
     })
-    return { text: lines.join('\n') || 'no key', json: keys, exitCode: 0 }
+    return { lines: linesOr(lines, 'no key'), json: keys, exitCode: 0 }
   },
 })
 
@@ -81,7 +81,7 @@ const revokeKey = command({
       ...made.ended.map((one) => `${one.id} is revoked  ${one.name}`),
       ...made.stillValid.map((one) => `${one.id} was made by it and is still valid  ${one.name}`),
     ]
-    return { text: lines.join('\n'), json: { revoked: key, ...made }, exitCode: 0 }
+    return { lines, json: { revoked: key, ...made }, exitCode: 0 }
   },
 })
 
@@ -93,7 +93,7 @@ const revokeAllKeys = command({
   async run(operator, { organisation }) {
     const revoked = await revokeAllKeysAsOperator(operator, organisation)
     const lines = revoked.map((key) => `${key.id} is revoked  ${key.environment}  …${key.last4}  ${key.name}`)
-    return { text: lines.join('\n') || 'no key was valid', json: { revoked }, exitCode: 0 }
+    return { lines: linesOr(lines, 'no key was valid'), json: { revoked }, exitCode: 0 }
   },
 })
 
@@ -108,7 +108,7 @@ const suspend = command({
       `${organisation}  ${suspended.name} is suspended: ${reason}`,
       'What was paid or begun before still ends. purser admin resume-organisation ends the suspension.',
     ]
-    return { text: lines.join('\n'), json: suspended, exitCode: 0 }
+    return { lines, json: suspended, exitCode: 0 }
   },
 })
 
@@ -119,7 +119,7 @@ const resume = command({
   schema: z.strictObject({ organisation: id('org') }),
   async run(operator, { organisation }) {
     const resumed = await resumeOrganisation(operator, organisation)
-    return { text: `${organisation}  ${resumed.name} is active`, json: resumed, exitCode: 0 }
+    return { lines: [`${organisation}  ${resumed.name} is active`], json: resumed, exitCode: 0 }
   },
 })
 
@@ -134,7 +134,7 @@ const restore = command({
       `${organisation}  ${restored.name} is restored; its owner is ${email}`,
       'It has no keys, and its webhooks are off. purser admin sign-in-link makes a link for its owner.',
     ]
-    return { text: lines.join('\n'), json: restored, exitCode: 0 }
+    return { lines, json: restored, exitCode: 0 }
   },
 })
 

@@ -3,7 +3,7 @@ import { archivePartition } from '../archive/archive.ts'
 import { type Planned, planArchive } from '../archive/plan.ts'
 import { onlyArchiver } from '../archive/store.ts'
 import { instantOf } from '../platform/clock.ts'
-import { type CommandOutcome, command, type Operator } from './command.ts'
+import { type CommandOutcome, command, linesOr, type Operator } from './command.ts'
 
 export const archive = command({
   name: 'archive',
@@ -24,7 +24,7 @@ export const archive = command({
     const opened = await operator.openBlobs?.()
     if (opened === undefined) {
       const reason = 'set FILES_DIR, or FILES_S3_ENDPOINT and its settings, as for purser serve'
-      return { text: reason, json: { error: reason }, exitCode: 1 }
+      return { lines: [reason], json: { error: reason }, exitCode: 1 }
     }
     try {
       // Planned under the lock: another run may have ended since.
@@ -41,7 +41,7 @@ function shown(planned: readonly Planned[]): CommandOutcome {
     const begun = one.isBegun ? ', begun' : ''
     return `${one.partition}  until ${monthBefore(one.endsAt)}  about ${one.rows} rows, ${megabytes} MiB  ${one.obstacle ?? 'ready'}${begun}`
   })
-  return { text: lines.join('\n') || 'Nothing ends before that month.', json: planned, exitCode: 0 }
+  return { lines: linesOr(lines, 'Nothing ends before that month.'), json: planned, exitCode: 0 }
 }
 
 /** `YYYY-MM` of the last instant before an exclusive end. */
@@ -66,5 +66,5 @@ async function archiveAll(
     results.push({ partition: one.partition, archived: true, says, rows: Number(rows), files })
   }
   const lines = results.map(({ partition, says }) => `${partition}  ${says}`)
-  return { text: lines.join('\n') || 'Nothing ends before that month.', json: results, exitCode: 0 }
+  return { lines: linesOr(lines, 'Nothing ends before that month.'), json: results, exitCode: 0 }
 }

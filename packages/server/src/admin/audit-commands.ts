@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { listOrganisationIds, readOperatorLog, verifyAuditLog } from '../features/organisations/index.ts'
 import { type AuditOwner, operatorLog } from '../platform/audit.ts'
 import { id } from '../platform/ids.ts'
-import { type Command, command } from './command.ts'
+import { type Command, command, linesOr } from './command.ts'
 
 const verifyAuditLogs = command({
   name: 'verify-audit-log',
@@ -16,7 +16,7 @@ const verifyAuditLogs = command({
       results.push(await judge(operator, owner))
     const lines = results.map(({ organisationId, says }) => `${organisationId}  ${says}`)
     const broken = results.some((result) => !result.intact)
-    return { text: lines.join('\n'), json: results, exitCode: broken ? 1 : 0 }
+    return { lines, json: results, exitCode: broken ? 1 : 0 }
   },
 })
 
@@ -39,7 +39,7 @@ const showOperatorLog = command({
       ({ sequence, createdAt, action, target, details }) =>
         `${sequence}  ${createdAt.toISOString()}  ${action}  ${target ?? ''}  ${JSON.stringify(details)}`,
     )
-    return { text: lines.join('\n') || 'no records', json: records, exitCode: 0 }
+    return { lines: linesOr(lines, 'no records'), json: records, exitCode: 0 }
   },
 })
 

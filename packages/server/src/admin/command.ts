@@ -26,11 +26,16 @@ export interface Operator extends Acting {
   readonly openBlobs: (() => Promise<{ readonly blobs: BlobStore; close(): void }>) | undefined
 }
 
-/** Result of a command: text for people, JSON for scripts, and the exit code. */
+/** Result of a command: lines for people, JSON for scripts, and the exit code. A line break in a line is printed escaped, so that no name makes a line. */
 export interface CommandOutcome {
-  readonly text: string
+  readonly lines: readonly string[]
   readonly json: unknown
   readonly exitCode: 0 | 1
+}
+
+/** The lines, or this one where there are none. */
+export function linesOr(lines: readonly string[], none: string): readonly string[] {
+  return lines.length === 0 ? [none] : lines
 }
 
 interface CommandSpec<S extends z.ZodType> {

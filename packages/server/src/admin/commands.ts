@@ -67,7 +67,7 @@ const createOrganisation = command({
         `sign-in link  ${signInUrl ?? 'set BASE_URL and run purser admin sign-in-link'}`,
         ...(signInUrl === undefined ? [] : ['It works once, within ten minutes.']),
       ]
-      return { text: lines.join('\n'), json: { organisation, owner, apiKeys, signInUrl }, exitCode: 0 }
+      return { lines, json: { organisation, owner, apiKeys, signInUrl }, exitCode: 0 }
     }),
 })
 
@@ -95,10 +95,10 @@ const createKey = command({
   async run(operator, { organisation, environment, name, scopes: named = null, 'expires-at': expiresAt = null }) {
     if (!operator.environments.includes(environment)) {
       const reason = `this deployment does not serve ${environment} (ENVIRONMENTS)`
-      return { text: reason, json: { error: reason }, exitCode: 1 }
+      return { lines: [reason], json: { error: reason }, exitCode: 1 }
     }
     const key = await createKeyAsOperator(operator, organisation, { environment, name, scopes: named, expiresAt })
-    return { text: `${keyLine(key)}\nThe key is shown only once.`, json: key, exitCode: 0 }
+    return { lines: [keyLine(key), 'The key is shown only once.'], json: key, exitCode: 0 }
   },
 })
 
@@ -110,7 +110,7 @@ const changePlan = command({
   async run(operator, options) {
     const organisation = await setPlan(operator, options.organisation, options.plan)
     const { name, plan } = organisation
-    return { text: `${organisation.id}  ${name} is on the ${plan} plan`, json: organisation, exitCode: 0 }
+    return { lines: [`${organisation.id}  ${name} is on the ${plan} plan`], json: organisation, exitCode: 0 }
   },
 })
 
@@ -125,7 +125,7 @@ const setRole = command({
   schema: z.strictObject({ organisation: id('org'), account: id('acc'), role: Role }),
   async run(operator, { organisation, account, role }) {
     const member = await setRoleAsOperator(operator, organisation, { accountId: account, role })
-    return { text: `${member.accountId} is ${member.role} of ${organisation}`, json: member, exitCode: 0 }
+    return { lines: [`${member.accountId} is ${member.role} of ${organisation}`], json: member, exitCode: 0 }
   },
 })
 

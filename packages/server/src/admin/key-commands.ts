@@ -20,7 +20,7 @@ const rotateMpp = command({
       const { current, retired } = rotation
       const lines = [`${current} is the MPP secret`, ...(retired === null ? [] : [`${retired} is retired`])]
       return {
-        text: [...lines, 'Running processes use it within 30 seconds.'].join('\n'),
+        lines: [...lines, 'Running processes use it within 30 seconds.'],
         json: rotation,
         exitCode: 0,
       }
@@ -35,7 +35,7 @@ const rotateKeys = command({
   run: (operator) =>
     withKeys(operator, async (ring) => {
       const rotation = await rotateKek({ ...operator, ring })
-      return { text: linesOf(rotation).join('\n'), json: rotation, exitCode: rotation.failed.length === 0 ? 0 : 1 }
+      return { lines: linesOf(rotation), json: rotation, exitCode: rotation.failed.length === 0 ? 0 : 1 }
     }),
 })
 
@@ -49,7 +49,7 @@ const rotateSeal = command({
       const rotation = await rotateSealKey({ ...operator, ring })
       const { current, retired } = rotation
       const lines = [`${current} is in the key set and signs in ten minutes`, `${retired ?? 'none'} signs until then`]
-      return { text: lines.join('\n'), json: rotation, exitCode: 0 }
+      return { lines, json: rotation, exitCode: 0 }
     }),
 })
 
@@ -65,13 +65,13 @@ const withdrawSeal = command({
       const withdrawal = await withdrawSealKey({ ...operator, ring }, key)
       if (withdrawal === undefined) {
         const error = `${key} is no key of the key set`
-        return { text: error, json: { error }, exitCode: 1 }
+        return { lines: [error], json: { error }, exitCode: 1 }
       }
       const lines = [
         `${key} is withdrawn: within five minutes nothing that it signed is accepted`,
         `${withdrawal.current} signs. Restart the processes one by one, so that none signs with ${key} once more.`,
       ]
-      return { text: lines.join('\n'), json: withdrawal, exitCode: 0 }
+      return { lines, json: withdrawal, exitCode: 0 }
     }),
 })
 
@@ -81,7 +81,7 @@ async function withKeys(operator: Operator, work: (ring: KeyRing) => Promise<Com
   if (operator.openKeys !== undefined) return work(await operator.openKeys())
   const reason =
     'set KEY_ENCRYPTION_KEY_FILE, KEY_ENCRYPTION_KEY or KEY_ENCRYPTION and its settings as for purser serve: keys are sealed with it'
-  return { text: reason, json: { error: reason }, exitCode: 1 }
+  return { lines: [reason], json: { error: reason }, exitCode: 1 }
 }
 
 function linesOf({ current, rewrapped, failed }: KekRotation): string[] {

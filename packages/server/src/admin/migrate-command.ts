@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { migrate } from '../platform/db/migrate.ts'
-import { command } from './command.ts'
+import { command, linesOr } from './command.ts'
 
 /** Brings the database to the schema of this build, before its first start and before each upgrade. */
 export const migrateDatabase = command({
@@ -11,7 +11,7 @@ export const migrateDatabase = command({
   takesAnyDatabase: true,
   async run({ databaseUrl, databasePooler }, { patience }) {
     const names = await migrate({ url: databaseUrl, pooler: databasePooler, patienceMs: patience * 1_000 })
-    const text = names.length === 0 ? 'The database is up to date.' : names.map((name) => `migrated ${name}`).join('\n')
-    return { text, json: { migrated: names }, exitCode: 0 }
+    const migrated = names.map((name) => `migrated ${name}`)
+    return { lines: linesOr(migrated, 'The database is up to date.'), json: { migrated: names }, exitCode: 0 }
   },
 })

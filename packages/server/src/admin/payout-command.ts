@@ -22,11 +22,11 @@ export const setPayoutCustomer = command({
   async run(operator, { organisation, customer, partner }) {
     if (await assignPayoutCustomer(operator, organisation, { partner, customerId: customer }))
       return {
-        text: `${organisation}  is ${customer} at ${partner}`,
+        lines: [`${organisation}  is ${customer} at ${partner}`],
         json: { organisation, customer, partner },
         exitCode: 0,
       }
     const reason = `there is no ${organisation}, or ${customer} is the customer of another organisation`
-    return { text: reason, json: { error: reason }, exitCode: 1 }
+    return { lines: [reason], json: { error: reason }, exitCode: 1 }
   },
 })

@@ -29,6 +29,6 @@ export const setPolicy = command({
   async run(operator, { wallet, policy }) {
     const set = await overridePolicy(operator, wallet, policy)
     const result = policy === undefined ? 'has no spend policy: nothing is limited' : 'now has this spend policy'
-    return { text: `${wallet}  ${result}`, json: set, exitCode: 0 }
+    return { lines: [`${wallet}  ${result}`], json: set, exitCode: 0 }
   },
 })

@@ -21,7 +21,7 @@ export const recoverChild = command({
     const made = await recoverChildAddress(ctx, wallet, checksumAddress(address, signatures.keccak))
     const result = made ?? 'is not an address of this wallet that a restore skipped'
     return {
-      text: `${address}  ${result}`,
+      lines: [`${address}  ${result}`],
       json: { childAddressId: made ?? null },
       exitCode: made === undefined ? 1 : 0,
     }

@@ -41,12 +41,16 @@ export const refreshSanctions = command({
         malformed,
       }
       const changed = isChanged ? 'is new' : 'has the same addresses as before'
-      const text = `list ${json.version} of ${json.listDate}, valid as of ${json.asOf}, ${changed}: ${json.addresses} addresses`
-      const slips = malformed === 0 ? '' : `\n${malformed} entries begin with 0x but are not addresses: check them`
-      return { text: text + slips, json, exitCode: 0 }
+      const loaded = `list ${json.version} of ${json.listDate}, valid as of ${json.asOf}, ${changed}: ${json.addresses} addresses`
+      const slips = malformed === 0 ? [] : [`${malformed} entries begin with 0x but are not addresses: check them`]
+      return { lines: [loaded, ...slips], json, exitCode: 0 }
     } catch (error) {
       if (!(error instanceof ListRefused)) throw error
-      return { text: `not loaded: ${error.message}`, json: { error: error.code, reason: error.message }, exitCode: 1 }
+      return {
+        lines: [`not loaded: ${error.message}`],
+        json: { error: error.code, reason: error.message },
+        exitCode: 1,
+      }
     } finally {
       await outbound.close()
     }

@@ -25,6 +25,6 @@ export const releaseHold = command({
     const subject = deposit ?? wallet
     const released = subject === undefined ? 0 : await releaseHolds(operator, subject, reason)
     const result = released === 0 ? 'nothing is on hold there' : `${released} released from hold`
-    return { text: `${subject}  ${result}`, json: { released }, exitCode: released === 0 ? 1 : 0 }
+    return { lines: [`${subject}  ${result}`], json: { released }, exitCode: released === 0 ? 1 : 0 }
   },
 })

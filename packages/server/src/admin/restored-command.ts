@@ -24,7 +24,7 @@ export const restored = command({
     const marks = await operator.openMarks?.()
     if (marks === undefined) {
       const reason = 'set WITNESS_DIR, or FILES_DIR or FILES_S3_ENDPOINT and its settings, as for purser serve'
-      return { text: reason, json: { error: reason }, exitCode: 1 }
+      return { lines: [reason], json: { error: reason }, exitCode: 1 }
     }
     const gaps: IndexGaps = { children, accounts }
     try {
@@ -46,11 +46,11 @@ function shown(outcome: RestoreOutcome): CommandOutcome {
       `generation ${outcome.generation} begins`,
       'Running processes resume within seconds. Each account is compared with its chain before it sends anything new.',
     ]
-    return { text: lines.join('\n'), json: outcome, exitCode: 0 }
+    return { lines, json: outcome, exitCode: 0 }
   }
   const why = {
     unserved: 'no service has run on this database',
     current: 'the database is not behind: nothing to do',
   }
-  return { text: why[outcome.outcome], json: outcome, exitCode: 0 }
+  return { lines: [why[outcome.outcome]], json: outcome, exitCode: 0 }
 }

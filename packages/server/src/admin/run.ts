@@ -53,8 +53,7 @@ function asOperatorOf(env: Readonly<Record<string, string | undefined>>): AsOper
     const outbound = createOutbound()
     try {
       if (!takesAnyDatabase) await requireMigrated(db)
-      const { exitCode, text, json } = await work(operatorOf(settings, { db, outbound }))
-      return { exitCode, lines: text.split('\n'), json }
+      return await work(operatorOf(settings, { db, outbound }))
     } catch (error) {
       if (error instanceof Problem) return failure(1, error.entry.detail)
       return failure(1, `failed: ${error instanceof Error ? error.message : error}`)

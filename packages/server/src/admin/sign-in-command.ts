@@ -16,13 +16,13 @@ export const signInLink: Command = command({
   run: (operator, { email }) =>
     operator.db.tx(async (tx) => {
       const { baseUrl } = operator
-      if (baseUrl === undefined) return { text: withoutBaseUrl, json: { error: withoutBaseUrl }, exitCode: 1 }
+      if (baseUrl === undefined) return { lines: [withoutBaseUrl], json: { error: withoutBaseUrl }, exitCode: 1 }
       if (!(await hasAccount(tx, email))) {
         const reason = `no account has the address ${email}: make an organisation for it, or invite it to one`
-        return { text: reason, json: { error: reason }, exitCode: 1 }
+        return { lines: [reason], json: { error: reason }, exitCode: 1 }
       }
       const url = await makeLink(operator, tx, { email, baseUrl })
-      return { text: `${url}\nIt works once, within ten minutes.`, json: { signInUrl: url }, exitCode: 0 }
+      return { lines: [url, 'It works once, within ten minutes.'], json: { signInUrl: url }, exitCode: 0 }
     }),
 })
 

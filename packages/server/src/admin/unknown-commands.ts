@@ -2,7 +2,7 @@ import { formatAmount } from '@purser/protocol'
 import { z } from 'zod'
 import { type Ended, endUnknown, type Finding, listUnknown } from '../features/transfers/index.ts'
 import { id } from '../platform/ids.ts'
-import { type Command, command } from './command.ts'
+import { type Command, command, linesOr } from './command.ts'
 
 const Hash = z.templateLiteral(['0x', z.string().regex(/^[0-9a-f]{64}$/)], {
   error: 'must be 0x and 64 lower-case digits',
@@ -34,7 +34,7 @@ const list = command({
       token: transfer.fromToken,
     }))
     const lines = records.map((one) => Object.values(one).map(String).join('  '))
-    return { text: lines.join('\n') || 'no transfer is unknown', json: records, exitCode: 0 }
+    return { lines: linesOr(lines, 'no transfer is unknown'), json: records, exitCode: 0 }
   },
 })
 
@@ -79,7 +79,7 @@ const end = command({
     const result = await endUnknown(operator, transfer, findingOf(given))
     const isEnded = result === 'ended'
     return {
-      text: `${transfer}  ${sentences[result]}`,
+      lines: [`${transfer}  ${sentences[result]}`],
       json: { transferId: transfer, isEnded },
       exitCode: isEnded ? 0 : 1,
     }
