@@ -129,6 +129,33 @@ test('an organisation with a flood of requests leaves waiting places to the othe
   expect((await droppedCount()) - before).toBe(1_000 - stored)
 })
 
+test('ten organisations that share a free plan have the waiting places of one', async () => {
+  const flood = Array.from({ length: 10 }, anOrganisation)
+  const other = anOrganisation()
+  const log = aLog({ waitingMax: 400, waitingOwnMax: 50 })
+  for (const organisationId of flood) {
+    const { caller } = aRequest(organisationId)
+    for (let n = 0; n < 100; n++) log.record(aRequest(organisationId, { caller: { ...caller, shareOwner: 'acc_1' } }))
+  }
+  for (let n = 0; n < 50; n++) log.record(aRequest(other))
+  await log.stop()
+  const stored = await Promise.all(flood.map(idsOf))
+  expect(stored.flat()).toHaveLength(50)
+  expect(await idsOf(other)).toHaveLength(50)
+})
+
+test('of the requests of a caller beyond its rate limit one in each batch is stored, and the others are counted', async () => {
+  const organisationId = anOrganisation()
+  const refused = { status: 429, code: 'rate-limit-exceeded' }
+  const log = aLog({})
+  const before = await droppedCount()
+  for (let n = 0; n < 20; n++) log.record(aRequest(organisationId, refused))
+  for (let n = 0; n < 20; n++) log.record(aRequest(organisationId))
+  await log.stop()
+  expect(await idsOf(organisationId)).toHaveLength(21)
+  expect((await droppedCount()) - before).toBe(19)
+})
+
 test('what the database refuses is dropped and counted, and later requests are stored', async () => {
   const organisationId = anOrganisation()
   let isGone = true

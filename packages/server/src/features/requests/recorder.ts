@@ -1,4 +1,5 @@
 import { instantOf } from '../../platform/clock.ts'
+import { actorId } from '../../platform/ctx.ts'
 import type { CompletedRequest } from '../../platform/http/http-options.ts'
 import { isId } from '../../platform/ids.ts'
 import type { RecurringTask } from '../../platform/recurring-task.ts'
@@ -9,7 +10,7 @@ import { deleteBeyond, deleteOldRequests, insertRequests, type NewRequest } from
 export interface RequestLogLimits {
   /** Rows that are stored for each organisation and environment. */
   readonly rowsMax: number
-  /** Requests of all organisations, and of one, that wait to be written. Further ones are dropped. */
+  /** Requests of all callers, and of organisations that share a free plan or of one other, that wait to be written. Further ones are dropped. */
   readonly waitingMax: number
   readonly waitingOwnMax: number
   /** How long requests are collected before they are written together. */
@@ -32,8 +33,8 @@ export interface RequestLog {
 
 /**
  * Writes the requests of identified callers to the request log, about once a second and in batches, so that no request waits for its own
- * record. What exceeds an organisation's share of the waiting slots, and what the database refuses, is dropped and counted in
- * `purser_request_log_dropped`. The oldest rows of an organisation are deleted when it has written a tenth of its limit, by each process.
+ * record. What exceeds the share of the waiting slots that an owner has (`Caller.shareOwner`), and what the database refuses, is dropped and counted in
+ * `purser_request_log_dropped`. So are requests beyond the rate limit, except one of each caller in each batch: they would crowd out the others. The oldest rows of an organisation are deleted when it has written a tenth of its limit, by each process.
  */
 export function startRequestLog(
   deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>,
@@ -45,6 +46,7 @@ export function startRequestLog(
   const trim = createTrim(db, rowsMax)
   let waiting: NewRequest[] = []
   let waitingByOwner = new Map<string, number>()
+  let limitedCallers = new Set<string>()
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> | undefined
 
@@ -65,6 +67,7 @@ export function startRequestLog(
     const rows = waiting
     waiting = []
     waitingByOwner = new Map()
+    limitedCallers = new Set()
     let written = 0
     try {
       for (; written < rows.length; written += insertRowsMax) {
@@ -80,10 +83,13 @@ export function startRequestLog(
   return {
     record(answered) {
       if (!isKept(answered)) return
-      const { organisationId } = answered.caller.tenant
-      const own = waitingByOwner.get(organisationId) ?? 0
+      const { shareOwner, actor } = answered.caller
+      const isLimited = answered.code === 'rate-limit-exceeded'
+      const own = waitingByOwner.get(shareOwner) ?? 0
       if (own >= waitingOwnMax || !mayTake({ own, taken: waiting.length, max: waitingMax })) return dropped.inc()
-      waitingByOwner.set(organisationId, own + 1)
+      if (isLimited && limitedCallers.has(actorId(actor))) return dropped.inc()
+      if (isLimited) limitedCallers.add(actorId(actor))
+      waitingByOwner.set(shareOwner, own + 1)
       waiting.push(rowOf(answered, clock.now()))
       schedule()
     },
