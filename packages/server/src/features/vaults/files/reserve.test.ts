@@ -6,8 +6,11 @@ import { aFileStage, type FileStage, type FilledVault, mebibyte } from '../../..
 import { formOf, formType, hangingUpload } from '../../../../test/files/uploads.ts'
 import { countersOf, hourMs } from '../../../../test/stories/vaults-stage.ts'
 import { codeOf, countByStatus, parseAnswer } from '../../../../test/world.ts'
+import { newBlobKey } from '../../../files/index.ts'
 import { sql } from '../../../platform/db/db.ts'
+import { id } from '../../../platform/ids.ts'
 import { addToCounter, plans } from '../../plans/index.ts'
+import { reserve, withinQuota } from './reserve.ts'
 
 let stage: FileStage
 
@@ -81,6 +84,27 @@ test('an upload without a length is stopped at the end of the remaining storage,
 function* chunksOf(body: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < body.length; at += 60_000) yield body.subarray(at, at + 60_000)
 }
+
+test('the end of an upload with a length is reserved at once, in however many chunks it arrives', async () => {
+  const vault = await aVaultWithQuota(mebibyte)
+  const ctx = stage.ctx(vault.org)
+  let transactions = 0
+  const tx: typeof ctx.db.tx = (...given) => {
+    transactions += 1
+    return ctx.db.tx(...given)
+  }
+  const counting = { ...ctx, db: { ...ctx.db, tx } }
+  const upload = { blobKey: newBlobKey(ctx.random), vaultId: id('vlt').parse(vault.vaultId), announced: 20_000 }
+  const reservation = await reserve(counting, plans.pro, upload)
+  async function* content() {
+    yield Buffer.alloc(15_900)
+    for (let sent = 15_900; sent < 19_900; sent += 20) yield Buffer.alloc(20)
+  }
+  let bytes = 0
+  for await (const chunk of withinQuota(counting, reservation, content())) bytes += chunk.byteLength
+  expect(bytes).toBe(19_900)
+  expect(transactions).toBe(2)
+})
 
 test('reservations of uploads block no document, and the last to be written is refused', async () => {
   const vault = await aVaultWithQuota(mebibyte)

@@ -10,7 +10,7 @@ import { insertUpload, setReserved, sumReserved } from './store.ts'
 
 /** Bytes reserved at a time for an upload without an announced length. */
 const stepBytes = 8 * 2 ** 20
-/** Usual size of a form beside its file; a larger form reserves slightly more than its file needs. */
+/** Usual size of a form beside its file. A larger form reserves slightly more than its file needs; for a smaller one its last bytes are reserved at once. */
 const formBytesUsual = 4_096
 
 /** Most milliseconds of an upload. A longer one is refused, and the sweep abandons it. */
@@ -60,7 +60,11 @@ export async function* withinQuota(
     size += chunk.byteLength
     // The store refuses a file above the file limit with its own error.
     if (size > current && size <= plan.fileBytes)
-      current = await grow(ctx, reservation, { current, atLeast: size, wanted: isAnnounced ? size : size + stepBytes })
+      current = await grow(ctx, reservation, {
+        current,
+        atLeast: size,
+        wanted: size + (isAnnounced ? formBytesUsual : stepBytes),
+      })
     yield chunk
   }
 }
