@@ -1601,7 +1601,7 @@ class RegistryRoute(TypedDict):
     """How often the route was reported."""
     createdAt: "CreatedAt"
     lastSeenAt: str
-    """When the route was last reported."""
+    """Its last report, to the hour."""
 
 
 class ReleaseRequest(TypedDict):

@@ -6020,7 +6020,7 @@ export interface components {
             readonly createdAt: components["schemas"]["CreatedAt"];
             /**
              * Format: date-time
-             * @description When the route was last reported.
+             * @description Its last report, to the hour.
              */
             readonly lastSeenAt: string;
         };

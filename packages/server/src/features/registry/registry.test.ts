@@ -65,6 +65,18 @@ test('a snapshot is accepted and is a route from then on', async () => {
   expect((await world.call(org.testKey, 'GET', `/registry/routes/${route.id}`)).body).toEqual(route)
 })
 
+test('further reports of a route move it forward in the public list once an hour', async () => {
+  const org = await world.organisation()
+  await see(org)
+  const seenAfter = async (minutes: number) => {
+    const ago = new Date(Date.now() - minutes * 60_000)
+    await world.database.db.run(sql`update registry_routes set last_seen_at = ${ago} where organisation_id = ${org.id}`)
+    await see(org)
+    return (await onlyRoute(org)).lastSeenAt !== ago.toISOString()
+  }
+  expect([await seenAfter(58), await seenAfter(60)]).toEqual([false, true])
+})
+
 test.each(['host', 'method', 'routePattern', 'amount', 'protocol'])(
   'a snapshot without %s is refused',
   async (field) => {
