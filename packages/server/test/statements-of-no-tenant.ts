@@ -6,7 +6,7 @@
 export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   'approvals/store.ts': { api_keys: 1, movement_approvals: 8 },
   'funds/store.ts': { reservations: 12, transfers: 1 },
-  'funds/unused-store.ts': { reservations: 2 },
+  'funds/unused-store.ts': { reservations: 3 },
   'organisations/key-store.ts': { api_keys: 2 },
   'organisations/member-store.ts': { members: 1 },
   'payments/delivery/store.ts': { payments: 2 },

@@ -25,7 +25,7 @@ export const failPaying = defineErrors({
     detail:
       '1,000 signed payments of the wallet, 2,500 of the key or 5,000 in all are unused; see limitOf. Send them or let them expire. Nothing was signed.',
     causes: [
-      'The credentials of 1,000 payments from this wallet address (`limitOf` is `address`), of 2,500 that this API key or person had signed (`caller`), or of 5,000 from all wallets on the network (`organisation`) were never sent, or their sellers have not settled them. The wallets of all free organisations of an account count together. Each is a reservation of funds until it is used or expires, an hour at most, also after its key was revoked.',
+      'The credentials of 1,000 payments from this wallet address (`limitOf` is `address`), of 2,500 that this API key or person had signed (`caller`), or of 5,000 from all wallets on the network (`organisation`) were never sent, or their sellers have not settled them. All free organisations of an account count as one. Each is a reservation of funds until it is used or expires, an hour at most, also after its key was revoked.',
     ],
     fix: 'Send each credential soon after it was signed, and use short offers (`maxTimeoutSeconds`). An agent with more payments at once uses several child addresses, or buys a session.',
   },
