@@ -1,4 +1,4 @@
-import { parseApiKey } from '@purser/protocol'
+import { isConfidential, parseApiKey } from '@purser/protocol'
 import { createPurser, type Purser } from '@purser/sdk'
 import { type Args, CommandError, type Io, type Option } from './command.ts'
 import { type Credentials, readCredentials } from './credentials.ts'
@@ -71,11 +71,9 @@ export function shownKey(apiKey: string): string {
 /** Accepts https, or http on this machine, because the key is sent to this address. */
 function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  const isLocal = url !== undefined && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)
-  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)
   if (
     url === undefined ||
-    !isSafe ||
+    !isConfidential(url) ||
     url.username !== '' ||
     url.password !== '' ||
     url.search !== '' ||

@@ -42,6 +42,7 @@ export {
 } from './chains.ts'
 export type { ChunkCount, ChunkLimits, CollectedBytes, TakenChunk } from './collect-bytes.ts'
 export { collectBytes, countChunks } from './collect-bytes.ts'
+export { isConfidential } from './confidential.ts'
 export { crc32 } from './crc32.ts'
 export type { DurationFault } from './duration.ts'
 export { durationSecondsMax, parseDuration } from './duration.ts'
@@ -163,7 +164,13 @@ export type {
 } from './paying/offer.ts'
 export { byPrice, offerOrder } from './paying/offer.ts'
 export type { HeaderReader, ReadReceipt } from './paying/receipt.ts'
-export { carriesCredential, isPassingRefusal, readReceipt, readSettleResponse } from './paying/receipt.ts'
+export {
+  carriesCredential,
+  type PaymentRefusal,
+  readReceipt,
+  readRefusal,
+  readSettleResponse,
+} from './paying/receipt.ts'
 export { offersOfV1, offersOfV2 } from './paying/x402-offers.ts'
 export type { RedemptionClaim } from './redemption.ts'
 export { redemptionHash, redemptionMessage } from './redemption.ts'

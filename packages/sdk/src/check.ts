@@ -69,11 +69,6 @@ export function mustWebAddress(name: string, value: unknown, example: string): v
   must(isGood, name, value, `Give an http or https URL, such as ${example}.`)
 }
 
-/** Whether nobody else can read what is sent to a URL, or pose as its host: by https, or on this machine. */
-export function isConfidential({ protocol, hostname }: URL): boolean {
-  return protocol === 'https:' || (protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname))
-}
-
 const keyPattern = /^(?:svc_(?:test|live)_sk_|vat_)[\x21-\x7e]+$/
 
 /**

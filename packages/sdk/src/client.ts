@@ -1,9 +1,9 @@
+import { isConfidential } from '@purser/protocol'
 import { accountOf } from './account.ts'
 import type { Environment } from './api-keys.ts'
 import { approvalsOf } from './approvals.ts'
 import { billingOf } from './billing.ts'
 import {
-  isConfidential,
   must,
   mustBooleans,
   mustCount,
@@ -38,6 +38,7 @@ export interface PurserOptions extends ConnectionOptions {
   readonly apiKey: string
   /**
    * Allows plain HTTP to a host other than this machine. Others on the network can then read the key and use it.
+   * The option of the same name of `createPayingFetch` is about sellers.
    */
   readonly allowInsecure?: boolean | undefined
 }

@@ -86,7 +86,9 @@ test('409 is a refusal too, and is not paid again', async () => {
   expect(signer.requested).toHaveLength(1)
 })
 
-test.each(['a connection that breaks', '500', '503', 'settlement_pending', 'delivery-in-progress'])(
+const longConflict = 'a 409 of which the body is too long'
+
+test.each(['a connection that breaks', '500', '503', 'settlement_pending', 'delivery-in-progress', longConflict])(
   'after %s nothing new is signed, and retry sends the same credential again',
   async (trouble) => {
     const seen: unknown[] = []
@@ -100,6 +102,7 @@ test.each(['a connection that breaks', '500', '503', 'settlement_pending', 'deli
       if (trouble === 'a connection that breaks') return void req.socket.destroy()
       if (trouble === 'delivery-in-progress')
         return void res.writeHead(409).end(JSON.stringify({ code: 'delivery-in-progress', title: 'Conflict' }))
+      if (trouble === longConflict) return void res.writeHead(409).end(' '.repeat(300_000))
       if (trouble !== 'settlement_pending') return void res.writeHead(Number(trouble)).end('boom')
       res.writeHead(402, { ...cent, 'PAYMENT-RESPONSE': encodePaymentResponse(pending) }).end()
     })
@@ -283,20 +286,23 @@ test('a 402 whose body never ends is not read to its end', async () => {
   await response.body?.cancel()
 })
 
-test('a refusal whose body never arrives is reported after ten seconds', async () => {
+test.each([
+  [402, 'rejected', PaymentRejectedError],
+  [409, 'unknown', PaymentOutcomeUnknownError],
+] as const)('a %s to a credential whose body never arrives is %s after ten seconds', async (status, outcome, kind) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const url = await serve((req, res) => {
     if (req.headers['payment-signature'] === undefined) return void res.writeHead(402, cent).end()
-    res.writeHead(402, { 'content-type': 'application/json' }).write('{')
+    res.writeHead(status, { 'content-type': 'application/json' }).write('{')
   })
   const { pay, records } = stage()
   const error = errorOf(pay(url))
   await vi.waitFor(() => {
     vi.advanceTimersByTime(10_000)
-    expect(records).toMatchObject([{ outcome: 'rejected', amountUsd: '0.01' }])
+    expect(records).toMatchObject([{ outcome, amountUsd: '0.01' }])
   })
-  expect(await error).toBeInstanceOf(PaymentRejectedError)
+  expect(await error).toBeInstanceOf(kind)
 })
 
 test('a callback that throws does not cost the goods', async () => {

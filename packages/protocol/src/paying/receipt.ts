@@ -1,5 +1,5 @@
 import { type MppReceipt, parseReceipt } from '../mpp/receipt.ts'
-import { decodePaymentResponse, x402Headers } from '../x402/headers.ts'
+import { decodePaymentRequired, decodePaymentResponse, x402Headers } from '../x402/headers.ts'
 import type { SettleResponse } from '../x402/messages.ts'
 
 /** Reads a header field by its name in any case. */
@@ -45,17 +45,53 @@ function hashOf(reference: string | undefined): string | undefined {
   return reference !== undefined && /^0x[0-9a-fA-F]{64}$/.test(reference) ? reference : undefined
 }
 
+/** Why a seller refused a payment. */
+export interface PaymentRefusal {
+  /** The reason code of the protocol or of the problem record. */
+  readonly reason?: string
+  /** Other text by the seller, truncated. */
+  readonly detail?: string
+}
+
+const detailLengthMax = 500
+const reasonPattern = /^[\w:./-]{1,96}$/
 /**
- * Whether the reason of a 402 or 409 says that the payment may still settle or be served, so that it must not be made
- * again: a broadcast transaction has no receipt yet (`@x402/evm` 2.27.0), or another request is served for the payment
- * (Purser's middlewares).
+ * The payment may still settle or be served, so it must not be made again: a broadcast transaction has no receipt yet
+ * (`@x402/evm` 2.27.0), or another request is served for the payment (Purser's middlewares).
+ */
+const passingReasons = ['settlement_pending', 'delivery-in-progress']
+
+/**
+ * Reads why a 402 or 409 refuses a payment from its fields and its parsed body. `isPassing`: the payment may still
+ * settle or be served, so it must not be made again.
  *
  * @example
- * isPassingRefusal('delivery-in-progress') // true
- * isPassingRefusal('insufficient_funds') // false
+ * readRefusal(() => null, { code: 'delivery-in-progress' }).isPassing // true
+ * readRefusal(() => null, { error: 'insufficient_funds' }) // { isPassing: false, reason: 'insufficient_funds', detail: 'insufficient_funds' }
  */
-export function isPassingRefusal(reason: string | undefined): boolean {
-  return reason === 'settlement_pending' || reason === 'delivery-in-progress'
+export function readRefusal(header: HeaderReader, body: unknown): PaymentRefusal & { readonly isPassing: boolean } {
+  const required = header(x402Headers.paymentRequired)
+  const challenge = required == null ? undefined : decodePaymentRequired(required)
+  const stated = [
+    readSettleResponse(header)?.errorReason,
+    ...['reason', 'code', 'error'].map((name) => memberOf(body, name)),
+    challenge?.ok === true ? challenge.value.error : undefined,
+    memberOf(body, 'type')?.split('/').at(-1),
+  ].filter((text) => text !== undefined)
+  const passing = stated.find((text) => passingReasons.includes(text))
+  const reason = passing ?? stated.find((text) => reasonPattern.test(text))
+  const prose = [memberOf(body, 'detail'), memberOf(body, 'title'), ...stated]
+  const detail = prose.find((text) => text !== undefined && text !== '')?.slice(0, detailLengthMax)
+  return {
+    isPassing: passing !== undefined,
+    ...(reason === undefined ? {} : { reason }),
+    ...(detail === undefined ? {} : { detail }),
+  }
+}
+
+function memberOf(body: unknown, name: string): string | undefined {
+  const value: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, name) : undefined
+  return typeof value === 'string' ? value : undefined
 }
 
 const credentialHeaders = ['payment-signature', 'x-payment', 'payment-authorization']

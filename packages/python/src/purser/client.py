@@ -33,7 +33,7 @@ class Purser(Operations):
         parts = urlsplit(base_url)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None:
             raise ValueError(f"base_url must be an http(s) URL, such as https://api.example.com: {base_url!r}")
-        is_local = re.fullmatch(r"localhost|127(\.[0-9]+){3}|::1", parts.hostname or "") is not None
+        is_local = re.fullmatch(r"(.+\.)?localhost|127(\.[0-9]+){3}|::1", parts.hostname or "") is not None
         if parts.scheme == "http" and not is_local and not allow_insecure:
             raise ValueError(
                 f"base_url is {base_url!r}. The API key would be sent in the clear. Give an https URL, or http on this "

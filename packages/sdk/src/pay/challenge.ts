@@ -29,11 +29,14 @@ function rulesOf({ now, limits, tokenAt }: Payer): OfferRules {
   return { nowMs: now(), isAllowed: ({ name }) => limits.networks?.has(name) !== false, tokenAt }
 }
 
-/** The JSON of a response body, which stays readable. `undefined` if it is not JSON or exceeds the limit. */
+/** Of a body that did not arrive whole, or exceeds the limit of bytes or of time. */
+export const unread = Symbol('unread')
+
+/** The JSON of a response body, which stays readable. `undefined` if it is not JSON. */
 export async function jsonOf(response: Response): Promise<unknown> {
   const text = await textOf(response)
   try {
-    return text === undefined ? undefined : JSON.parse(text)
+    return text === unread ? unread : JSON.parse(text)
   } catch {
     return undefined
   }
@@ -42,19 +45,16 @@ export async function jsonOf(response: Response): Promise<unknown> {
 /** How long a refusal or a challenge may take to arrive: the caller learns only then what was paid. */
 const challengeMsMax = 10_000
 
-/**
- * The text of a response body, which stays readable. `undefined` if there is none, or it exceeds the limit of bytes or
- * of time.
- */
-export async function textOf(response: Response): Promise<string | undefined> {
+/** The text of a response body, which stays readable. */
+export async function textOf(response: Response): Promise<string | typeof unread> {
   const limits = { bytesMax: challengeBytesMax, tinyChunksMax }
   const late = timeLimit(challengeMsMax, undefined)
   try {
     const { body } = response.clone()
-    const bytes = body === null ? undefined : await readBytes(body, limits, late.signal)
-    return bytes === undefined || bytes === 'too-large' ? undefined : new TextDecoder().decode(bytes)
+    const bytes = body === null ? new Uint8Array() : await readBytes(body, limits, late.signal)
+    return bytes === 'too-large' ? unread : new TextDecoder().decode(bytes)
   } catch {
-    return undefined
+    return unread
   } finally {
     late.end()
   }

@@ -1,4 +1,4 @@
-import { byPrice, formatUsd, offerOrder } from '@purser/protocol'
+import { byPrice, formatUsd, isConfidential, offerOrder } from '@purser/protocol'
 import { LimitExceededError, type Refusal, UnsupportedPaymentError } from './errors.ts'
 import type { Payer } from './payer.ts'
 import type { Quote } from './payment.ts'
@@ -29,10 +29,5 @@ export function whyNotThere(payer: Payer, url: URL): Refusal['reason'] | undefin
   const { hosts } = payer.limits
   const isAllowed = hosts === undefined || hosts.has(url.hostname) || hosts.has(url.host)
   if (!isAllowed) return 'host-not-allowed'
-  const isSafe = url.protocol === 'https:' || payer.allowInsecure || isLoopback(url.hostname)
-  return isSafe ? undefined : 'insecure'
-}
-
-function isLoopback(hostname: string): boolean {
-  return /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+  return payer.allowInsecure || isConfidential(url) ? undefined : 'insecure'
 }

@@ -1,4 +1,4 @@
-import type { OfferRefusalReason } from '@purser/protocol'
+import type { OfferRefusalReason, PaymentRefusal } from '@purser/protocol'
 import type { LedgerEntry } from './ledger.ts'
 import type { PaymentRecord, ProposedPayment } from './payment.ts'
 
@@ -217,7 +217,7 @@ export class PaymentRejectedError extends PaymentError {
   readonly detail: string | undefined
   readonly #response: Response
 
-  constructor(payment: PaymentRecord, response: Response, why: { reason?: string; detail?: string }) {
+  constructor(payment: PaymentRecord, response: Response, why: PaymentRefusal) {
     super('payment-rejected', `The seller refused the payment (${why.reason ?? `status ${response.status}`}).`)
     this.payment = payment
     this.status = response.status

@@ -56,7 +56,7 @@ export interface PayingFetchOptions {
   readonly sessions?: boolean | undefined
   /**
    * Allows payments over plain HTTP to hosts other than this machine. Others on the network can read and use the
-   * credential.
+   * credential. The option of the same name of `createPurser` is about the service's own address.
    */
   readonly allowInsecure?: boolean | undefined
   readonly fetch?: typeof globalThis.fetch | undefined

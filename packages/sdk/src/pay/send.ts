@@ -1,9 +1,9 @@
-import { isPassingRefusal, readReceipt } from '@purser/protocol'
+import { readReceipt, readRefusal } from '@purser/protocol'
 import { discard } from './bounded.ts'
+import { jsonOf, unread } from './challenge.ts'
 import { PaymentOutcomeUnknownError, PaymentRejectedError, type Retry } from './errors.ts'
 import type { Payer } from './payer.ts'
 import { attachPayment, type Credential, type Outcome, type PaymentRecord } from './payment.ts'
-import { whyRejected } from './receipt.ts'
 import type { Call } from './request.ts'
 import type { Reservation } from './reserve.ts'
 import { sessionHeader } from './sessions.ts'
@@ -19,9 +19,9 @@ export interface Sending {
 }
 
 /**
- * Sends a credential and evaluates the response. No response, a response from another URL, and a 5xx leave the
- * outcome unknown; 402 and 409 mean refusal. Everything else is returned, including redirects, which the caller may
- * follow without the credential.
+ * Sends a credential and evaluates the response. No response, a response from another URL, a 5xx and a refusal that
+ * passes leave the outcome unknown; other 402s and 409s mean refusal. Everything else is returned, including
+ * redirects, which the caller may follow without the credential.
  */
 export async function sendPaid(sending: Sending, signal?: AbortSignal): Promise<Response> {
   const { call, url, credential, payer } = sending
@@ -40,8 +40,11 @@ export async function sendPaid(sending: Sending, signal?: AbortSignal): Promise<
 async function judge(sending: Sending, response: Response): Promise<Response> {
   if (response.status >= 500) throw unknownOutcome(sending, response)
   if (response.status === 402 || response.status === 409) {
-    const why = await whyRejected(response)
-    if (isPassingRefusal(why.reason)) throw unknownOutcome(sending, response)
+    const body = await jsonOf(response)
+    const { isPassing, ...why } = readRefusal((name) => response.headers.get(name), body)
+    // Only the body of a 409 says whether the payment is still being served.
+    const isUnclear = response.status === 409 && body === unread && why.reason === undefined
+    if (isPassing || isUnclear) throw unknownOutcome(sending, response)
     throw new PaymentRejectedError(reported(sending, 'rejected', response), response, why)
   }
   const record = reported(sending, response.ok ? 'paid' : 'unknown', response)

@@ -9,7 +9,7 @@ import {
 } from '@purser/protocol'
 import { must, mustOptions } from '../check.ts'
 import type { NewWalletPayment, WalletPayment } from '../wallets.ts'
-import { textOf } from './challenge.ts'
+import { textOf, unread } from './challenge.ts'
 import { choose } from './choose.ts'
 import { ApprovalNeededError, UnsupportedPaymentError } from './errors.ts'
 import type { PayingFetchOptions, PayLimits } from './options.ts'
@@ -108,7 +108,7 @@ async function challengeOf(response: Response, readings: readonly Reading[]): Pr
     fields.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const])),
   )
   const body = await textOf(response)
-  return { status: 402, headers, ...(body === undefined ? {} : { body }) }
+  return { status: 402, headers, ...(body === unread ? {} : { body }) }
 }
 
 function chainsOf(names: NonNullable<PayLimits['networks']>): NonNullable<NewWalletPayment['chains']> {

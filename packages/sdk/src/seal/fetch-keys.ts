@@ -1,4 +1,5 @@
-import { isConfidential, must, mustCount, mustFunctions, mustKnow } from '../check.ts'
+import { isConfidential } from '@purser/protocol'
+import { must, mustCount, mustFunctions, mustKnow } from '../check.ts'
 import { timeLimit } from '../time-limit.ts'
 import { type Jwks, readJwks } from './keys.ts'
 

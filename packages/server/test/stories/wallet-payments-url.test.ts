@@ -150,11 +150,14 @@ test('what is not a 402 is returned without a payment, and a redirect is followe
   expect(elsewhere.seen).toEqual([])
 })
 
-test('a seller that still serves the payment has refused nothing', async () => {
-  const busy = JSON.stringify({ title: 'Conflict', status: 409, code: 'delivery-in-progress' })
-  const seller = await aSeller((res) => res.writeHead(409, { 'content-type': 'application/problem+json' }).end(busy))
+test.each([
+  ['a seller that still serves the payment', 409, JSON.stringify({ status: 409, code: 'delivery-in-progress' })],
+  ['a seller that names the pending settlement in the body', 402, JSON.stringify({ error: 'settlement_pending' })],
+  ['a seller whose 409 is too long to be read', 409, ' '.repeat(300_000)],
+])('%s has refused nothing', async (_, status, body) => {
+  const seller = await aSeller((res) => res.writeHead(status, { 'content-type': 'application/json' }).end(body))
   const paid = await payUrl({ url: seller.url })
-  expect([paid.status, paid.body.outcome, responseOf(paid).status]).toEqual([201, 'unknown', 409])
+  expect([paid.status, paid.body.outcome, responseOf(paid).status]).toEqual([201, 'unknown', status])
 })
 
 test('a seller that answers 402 to the credential again is paid once, and its answer is returned', async () => {

@@ -1,9 +1,9 @@
 import {
   bytesToHex,
   hexToBytes,
-  isPassingRefusal,
   networkByName,
   readReceipt,
+  readRefusal,
   signedHeader,
   tokenBySymbol,
 } from '@purser/protocol'
@@ -142,23 +142,23 @@ function shownResponse(response: Responded): SellerResponse {
   }
 }
 
-/** The outcome that a response to a credential states. A payment whose refusal passes may still be served or settled. */
+/**
+ * The outcome that a response to a credential states. A payment whose refusal passes may still be served or settled, and so may one with a 409
+ * whose body did not arrive whole and which gives no reason elsewhere.
+ */
 function outcomeOf(second: SendOutcome): 'paid' | 'refused' | 'unknown' {
   if (second.kind === 'failed') return 'unknown'
   const { status } = second
   if (status >= 200 && status < 300) return 'paid'
-  const { receipt } = readReceipt(headerOf(fieldsOf(second)))
-  const reason = receipt !== undefined && 'errorReason' in receipt ? receipt.errorReason : undefined
-  const isPassing = isPassingRefusal(reason) || isPassingRefusal(codeIn(second))
-  return (status === 402 || status === 409) && !isPassing ? 'refused' : 'unknown'
+  if (status !== 402 && status !== 409) return 'unknown'
+  const isRead = second.isWhole && second.bytes.length <= challengeBodyMax
+  const { isPassing, reason } = readRefusal(headerOf(fieldsOf(second)), isRead ? jsonOf(second) : undefined)
+  return isPassing || (status === 409 && !isRead && reason === undefined) ? 'unknown' : 'refused'
 }
 
-/** The `code` of the problem record in a refusal. */
-function codeIn(response: Responded): string | undefined {
+function jsonOf(response: Responded): unknown {
   try {
-    const body: unknown = JSON.parse(response.bytes.length <= challengeBodyMax ? (textOf(response) ?? '') : '')
-    const code: unknown = Object(body).code
-    return typeof code === 'string' ? code : undefined
+    return JSON.parse(textOf(response) ?? '')
   } catch {
     return undefined
   }

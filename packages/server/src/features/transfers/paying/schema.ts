@@ -132,11 +132,11 @@ const SellerResponse = z
         details: z.record(z.string(), z.unknown()).describe('The whole statement.'),
       })
       .nullable()
-      .meta({ description: 'What the seller states of the payment, by `PAYMENT-RESPONSE` or `Payment-Receipt`.' }),
+      .meta({ description: 'What the seller states of it, by `PAYMENT-RESPONSE` or `Payment-Receipt`.' }),
   })
   .meta({
     description:
-      'The response of the seller, which is untrusted. `headers` and `body` are null in a repeat if they were not kept: the first response was lost, or the body was over 64 KiB.',
+      "The seller's response, untrusted. `headers` and `body` are null in a repeat if they were not kept: the first response was lost, or the body was over 64 KiB.",
   })
 export type SellerResponse = z.output<typeof SellerResponse>
 
@@ -155,9 +155,9 @@ export const WalletPayment = z.strictObject({
     .meta({ description: 'Null until an approval is granted and a fresh 402 is paid.' }),
   outcome: z.enum(['paid', 'refused', 'unknown']).nullable().meta({
     description:
-      'With `url`: `paid` (the response is 2xx), `refused` (402 or 409 again) or `unknown` (no response, or another status). Null if the service did not send the credential.',
+      'With `url`: `paid` (2xx), `refused` (402 or 409) or `unknown` (no response, another status, or a refusal that may pass). Null if the service sent no credential.',
   }),
-  response: SellerResponse.nullable().describe('The response of the seller; null without `url`, or if none arrived.'),
+  response: SellerResponse.nullable().describe("The seller's response; null without `url` or if none arrived."),
 })
 export type WalletPayment = z.input<typeof WalletPayment>
 
