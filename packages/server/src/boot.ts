@@ -69,7 +69,7 @@ export async function bootServer(config: Config, options: BootOptions = {}): Pro
 }
 
 type Built = Awaited<ReturnType<typeof createModules>>
-type LivingModules = Built & { readonly life: { readonly isStopping: boolean } }
+type StoppableModules = Built & { readonly life: { readonly isStopping: boolean } }
 
 function startWork(built: Built, { depositPollMsMax }: BootOptions): () => Promise<void> {
   const { deps } = built
@@ -100,7 +100,7 @@ interface Listening {
 async function startHttp(
   config: Config,
   options: BootOptions,
-  built: LivingModules,
+  built: StoppableModules,
   stops: (() => Promise<void>)[],
 ): Promise<Listening> {
   const { deps } = built
@@ -117,7 +117,7 @@ async function startHttp(
   const closeAll = async (): Promise<void> => {
     await Promise.all(servers.map((server) => closeWithin(server, deps.log)))
   }
-  const api = config.role === 'work' ? undefined : await openApi(config, built, stops)
+  const api = config.role === 'work' ? undefined : await apiOptions(config, built, stops)
   stops.push(closeAll)
   const pages = options.metricsOnMainPort === true ? [metrics] : []
   const port =
@@ -145,7 +145,7 @@ function commonOptions(config: Config, { deps, findKey }: Built) {
 }
 
 /** The operations and pages of the API, with the sign-in and the request log. */
-async function openApi(config: Config, built: LivingModules, stops: (() => Promise<void>)[]) {
+async function apiOptions(config: Config, built: StoppableModules, stops: (() => Promise<void>)[]) {
   const { deps } = built
   const signIn = await startSignIn(config, built, stops)
   const requestLog = startRequestLog(deps)

@@ -4507,7 +4507,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Text on the receiver's bank statement"
+    "about": "Text on the bank statement: GBP 1-18, EUR 6-140, USD 1-10 characters"
    },
    {
     "name": "metadata",

@@ -1731,7 +1731,7 @@ export const tools: readonly Tool[] = [
           "description": "Identifies the bank account."
         },
         "reference": {
-          "description": "Text on the receiver's bank statement.",
+          "description": "Text on the bank statement: GBP 1-18, EUR 6-140, USD 1-10 characters.",
           "type": "string"
         },
         "metadata": {

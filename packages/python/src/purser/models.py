@@ -1092,7 +1092,7 @@ class NewWithdrawal(_NewWithdrawalRequired, total=False):
     fromWalletType: Literal["master", "child"]
     """Kind of the wallet."""
     reference: str
-    """Text on the receiver's bank statement."""
+    """Text on the bank statement: GBP 1-18, EUR 6-140, USD 1-10 characters."""
     metadata: "NewMetadata"
     """Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it."""
 
@@ -1765,8 +1765,8 @@ class SellerResponseReceipt(TypedDict):
 
 class SellerResponse(TypedDict):
     """
-    The response of the seller, which is untrusted. `headers` and `body` are null in a repeat if they were not
-    kept: the first response was lost, or the body was over 64 KiB.
+    The seller's response, untrusted. `headers` and `body` are null in a repeat if they were not kept: the first
+    response was lost, or the body was over 64 KiB.
     """
     status: int
     """HTTP status."""
@@ -1779,7 +1779,7 @@ class SellerResponse(TypedDict):
     isWhole: bool
     """False if the body is longer than 1 MiB, or broke off."""
     receipt: Optional["SellerResponseReceipt"]
-    """What the seller states of the payment, by `PAYMENT-RESPONSE` or `Payment-Receipt`."""
+    """What the seller states of it, by `PAYMENT-RESPONSE` or `Payment-Receipt`."""
 
 
 class Session(TypedDict):
@@ -2564,11 +2564,11 @@ class WalletPayment(Transfer):
     """Null until an approval is granted and a fresh 402 is paid."""
     outcome: Optional[Literal["paid", "refused", "unknown"]]
     """
-    With `url`: `paid` (the response is 2xx), `refused` (402 or 409 again) or `unknown` (no response, or another
-    status). Null if the service did not send the credential.
+    With `url`: `paid` (2xx), `refused` (402 or 409) or `unknown` (no response, another status, or a refusal
+    that may pass). Null if the service sent no credential.
     """
     response: Optional["SellerResponse"]
-    """The response of the seller; null without `url`, or if none arrived."""
+    """The seller's response; null without `url` or if none arrived."""
 
 
 class WebhookWithSecret(Webhook):

@@ -20,7 +20,6 @@ from .client import Purser
 from .errors import (
     AuthenticationError,
     ConflictError,
-    NotFoundError,
     PaymentRefusedError,
     PermissionDeniedError,
     PurserError,
@@ -366,8 +365,8 @@ class Seller:
     def _release(self, payment_id: str, settlement_token: str) -> None:
         try:
             self._releasing.payments.release(id=payment_id, settlement_token=settlement_token)
-        except (ConflictError, NotFoundError):
-            pass  # Another caller has sold the payment, or an earlier Purser has no releases.
+        except ConflictError:
+            pass  # Another caller has sold the payment.
         except Exception as error:  # noqa: BLE001
             self.report(Fault("release", error))
 

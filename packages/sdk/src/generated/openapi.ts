@@ -5410,7 +5410,7 @@ export interface components {
             /** @description The chain that the money leaves. */
             readonly chain: components["schemas"]["ChainName"];
             readonly bankAccountId: components["schemas"]["BankAccountId"];
-            /** @description Text on the receiver's bank statement. */
+            /** @description Text on the bank statement: GBP 1-18, EUR 6-140, USD 1-10 characters. */
             readonly reference?: string;
             /** @description Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it. */
             readonly metadata?: components["schemas"]["NewMetadata"];
@@ -6200,7 +6200,7 @@ export interface components {
             /** @description SHA-256 of the content, in hex. */
             readonly sha256: string;
         };
-        /** @description The response of the seller, which is untrusted. `headers` and `body` are null in a repeat if they were not kept: the first response was lost, or the body was over 64 KiB. */
+        /** @description The seller's response, untrusted. `headers` and `body` are null in a repeat if they were not kept: the first response was lost, or the body was over 64 KiB. */
         readonly SellerResponse: {
             /** @description HTTP status. */
             readonly status: number;
@@ -6217,7 +6217,7 @@ export interface components {
             readonly bodyEncoding: "text" | "base64";
             /** @description False if the body is longer than 1 MiB, or broke off. */
             readonly isWhole: boolean;
-            /** @description What the seller states of the payment, by `PAYMENT-RESPONSE` or `Payment-Receipt`. */
+            /** @description What the seller states of it, by `PAYMENT-RESPONSE` or `Payment-Receipt`. */
             readonly receipt: {
                 /** @description The transaction as the seller states it. */
                 readonly txHash: string | null;
@@ -6884,9 +6884,9 @@ export interface components {
                  */
                 readonly validBefore: string;
             } | null;
-            /** @description With `url`: `paid` (the response is 2xx), `refused` (402 or 409 again) or `unknown` (no response, or another status). Null if the service did not send the credential. */
+            /** @description With `url`: `paid` (2xx), `refused` (402 or 409) or `unknown` (no response, another status, or a refusal that may pass). Null if the service sent no credential. */
             readonly outcome: ("paid" | "refused" | "unknown") | null;
-            /** @description The response of the seller; null without `url`, or if none arrived. */
+            /** @description The seller's response; null without `url` or if none arrived. */
             readonly response: components["schemas"]["SellerResponse"] | null;
         };
         readonly WalletPolicy: {

@@ -44,7 +44,7 @@ export interface Paid {
   readonly abandon: () => boolean
   /**
    * Call when the client disconnected and an unsafe handler has not ended its response in time. The payment is not
-   * settled, and the run counts as abandoned.
+   * settled, and the run counts as abandoned; where its money has moved already, that is a fault.
    */
   readonly unended: () => void
 }

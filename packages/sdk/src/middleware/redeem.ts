@@ -71,7 +71,7 @@ export async function admitAgain(
     const redemption = await context.seller.purser.payments.redeem(redeemRequestOf(context, credential, signature))
     const { redemptionToken, expiresIn: _seconds, ...verification } = redemption
     const purchase = purchaseOf(context, credential, { verification, verifiedAt })
-    return costsMore(purchase) ? tooCheap(purchase, redemptionToken) : rerun(purchase, redemptionToken)
+    return isUnderpaid(purchase) ? refuseUnderpaid(purchase, redemptionToken) : rerun(purchase, redemptionToken)
   } catch (error) {
     if (error instanceof ConflictError) return refuse(redemptionRefusal(error))
     context.seller.onFault({ stage: 'delivery', error })
@@ -80,12 +80,12 @@ export async function admitAgain(
 }
 
 /** Whether the request costs more than was paid: its price may depend on more than the URL and the method. */
-function costsMore({ context, payment }: Purchase): boolean {
+function isUnderpaid({ context, payment }: Purchase): boolean {
   const [price, paid] = [parseUsd(context.price), parseUsd(payment.amount)]
   return price === undefined || paid === undefined || price > paid
 }
 
-function tooCheap({ context, payment }: Purchase, redemptionToken: string): Admission {
+function refuseUnderpaid({ context, payment }: Purchase, redemptionToken: string): Admission {
   const { seller, price } = context
   giveBack(seller, payment, redemptionToken)
   const error = new Error(`The payment of ${payment.amount} does not buy this request again, which costs ${price}.`)

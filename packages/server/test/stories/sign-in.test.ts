@@ -37,8 +37,9 @@ test('a one-time link signs in and leads to the dashboard, with a cookie that sc
   expect(account.body).toMatchObject({ email, organisations: [{ id: org.id, role: 'owner' }] })
 })
 
-test('a link works once: of twenty browsers that open it together one is signed in', async () => {
+test('a link works once, also after HEAD of it: of twenty browsers that open it together one is signed in', async () => {
   const url = await aLink(world, email)
+  expect((await fetch(url, { method: 'HEAD', redirect: 'manual' })).status).toBe(404)
   const responses = await Promise.all(Array.from({ length: 20 }, () => press(world, url)))
   expect(countByStatus(responses)).toEqual({ 302: 20 })
   expect(responses.flatMap((response) => sessionCookie(world, response) ?? [])).toHaveLength(1)
@@ -47,10 +48,9 @@ test('a link works once: of twenty browsers that open it together one is signed 
   expect(sessionCookie(world, late)).toBeUndefined()
 })
 
-test('a link that is older than ten minutes, a made-up one and a HEAD request sign nobody in', async () => {
+test('a link that is older than ten minutes and a made-up one sign nobody in', async () => {
   const url = await aLink(world, email)
   const token = new URL(url).searchParams.get('token') ?? ''
-  expect((await fetch(url, { method: 'HEAD', redirect: 'manual' })).status).toBe(404)
   await world.database.db.run(
     sql`update auth.sign_in_links set expires_at = ${new Date(Date.now() - 1)} where token_hash = ${hashOfToken(token)}`,
   )

@@ -325,8 +325,8 @@ async function conclude(
 }
 
 /**
- * `yes`: its block is final. `no`: the transaction is in no block or in another one, which the lane must evaluate. A receipt that the nodes deny in the
- * same block may be one node's invention.
+ * `yes`: its block is final. `no`: the transaction is in no block or in another one, which the lane must evaluate. Where the nodes deny the
+ * receipt of the block in which the transfer was settled, one node may have invented it, so the transfer stays undecided.
  */
 async function confirmBlocks(chain: Chain, due: readonly DueTransfer[]): Promise<readonly NodeVerdict[]> {
   if (due.length === 0) return []

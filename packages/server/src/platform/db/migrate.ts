@@ -63,8 +63,8 @@ export function aMigration(name: string, text: string): Migration {
  * Runs the missing migrations over its own connections, without a limit of time for a statement; returns their names. Each file commits by
  * itself, so that a stopped run continues where it was. Then makes the partitions of the coming months. One process at a time runs them; the
  * others wait and find nothing left. A migration waits for locks only for `lockMsMax` and is then tried again, so that the requests behind it
- * are not blocked by what it waits for. Throws if a migration was changed after it had run, and for
- * an empty database that does not sort ids as ASCII.
+ * are not blocked by what it waits for. Throws if a migration was changed after it had run, and for an
+ * empty database that does not store UTF-8 or does not sort ids as ASCII.
  */
 export async function migrate(options: MigrateOptions): Promise<string[]> {
   const { url, pooler = 'none', log = createLog({ level: 'silent' }) } = options

@@ -19,6 +19,6 @@ export async function requireIdOrder(db: Db): Promise<void> {
   if (isAscii && encoding === 'UTF8') return
   const fault = isAscii ? `The database stores ${encoding} and not UTF-8.` : 'The database does not sort ids as ASCII.'
   throw new Error(
-    `${fault} Create it with: createdb --template template0 --encoding UTF8 --locale-provider builtin --builtin-locale C.UTF-8`,
+    `${fault} Create it with: createdb --template template0 --encoding UTF8 --locale-provider builtin --builtin-locale C.UTF-8 (before PostgreSQL 17: --locale C.UTF-8)`,
   )
 }

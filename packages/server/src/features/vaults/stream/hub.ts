@@ -102,7 +102,7 @@ export class Hub {
 
   async #read(followed: readonly FollowedVault[]): Promise<Read | undefined> {
     if (followed.length === 0) return undefined
-    // A read that is not full has the news of all of them, in any order.
+    // Their order matters only while reads are full. The last one was, so this one may be.
     const vaults = this.#wasFull ? inOrderOfTurns(followed) : followed
     const read = ++this.#reads
     const bounds = { now: this.#deps.clock.now(), eventsOfVaultMax, rowsMax, bytesMax }
@@ -137,7 +137,7 @@ export class Hub {
     if (last !== undefined && last.sequence !== vault.sequence + frames.length) {
       // It should never happen, and no stream may continue over a gap: each client reconnects and reads the table.
       this.#deps.log.error({ vaultId: vault.vaultId, after: vault.sequence }, 'the events of a vault have a gap')
-      return inTurns(vault, ({ line }) => line.cut())
+      return forEachStream(vault, ({ line }) => line.cut())
     }
     // Access that ends with the vault covers the vault's last events.
     await sendFrames(
@@ -147,7 +147,7 @@ export class Hub {
     )
     if (!news.some(({ isGone }) => isGone)) return
     const expiry = expiredAt && expiryFrameOf(vault.vaultId, expiredAt)
-    await inTurns(vault, (stream) => stream.endGone(expiry))
+    await forEachStream(vault, (stream) => stream.endGone(expiry))
   }
 }
 
@@ -192,13 +192,13 @@ async function sendFrames(vault: FollowedVault, frames: readonly Frame[], now: D
   if (last === undefined) return
   vault.sequence = last.sequence
   const whole = Buffer.concat(frames.map(({ bytes }) => bytes))
-  await inTurns(vault, (stream) => {
+  await forEachStream(vault, (stream) => {
     stream.endIfExpired(now)
     if (stream.line.isOpen) stream.send(frames, whole)
   })
 }
 
-async function inTurns(vault: FollowedVault, act: (stream: EventStream) => void): Promise<void> {
+async function forEachStream(vault: FollowedVault, act: (stream: EventStream) => void): Promise<void> {
   let done = 0
   for (const stream of [...vault.streams]) {
     act(stream)

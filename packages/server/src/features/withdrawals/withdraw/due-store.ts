@@ -21,7 +21,7 @@ export function isAnyDue(now: Date): Sql {
   return sql`(select next_look_at from withdrawals where next_look_at <= ${now} order by next_look_at limit 1) is not null`
 }
 
-/** Most withdrawals of one source that a list returns: one for each organisation of a look-up. */
+/** Most withdrawals of one source that a list returns: one for each share owner that a look-up reaches. */
 const perSourceMax = 200
 
 /**

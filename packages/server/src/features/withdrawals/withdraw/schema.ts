@@ -28,7 +28,9 @@ export const NewWithdrawal = z.strictObject({
   token: z.string().min(1).max(32).meta({ example: 'USDC' }).describe('Symbol of the token that is sold.'),
   chain: ChainName.describe('The chain that the money leaves.'),
   bankAccountId: id('bac'),
-  reference: text(referenceLengthMax, 1).optional().meta({ description: "Text on the receiver's bank statement." }),
+  reference: text(referenceLengthMax, 1)
+    .optional()
+    .meta({ description: 'Text on the bank statement: GBP 1-18, EUR 6-140, USD 1-10 characters.' }),
   metadata: FilteredMetadata.optional(),
 })
 export type NewWithdrawal = z.output<typeof NewWithdrawal>

@@ -61,7 +61,8 @@ async function followRows(ctx: System, network: Network, rows: readonly SentRow[
   )
   await freeRefused(ctx, marked)
   if (left.length === 0 || !ctx.witness.isCurrent()) return
-  // A restored database that lost a payment would not credit what its transaction pays. The request that recorded it may have ended before this.
+  // The request that recorded a payment may have ended before the witness covered it. Sent uncovered, its money would be credited to nobody after a
+  // restore that lost the record.
   await ctx.witness.cover()
   const sent = await chain.sendTempo(left.map(({ settlement }) => settlement.raw))
   const refused = left.flatMap((row, index) => {
