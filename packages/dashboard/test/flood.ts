@@ -5,6 +5,8 @@ export interface Flood {
   readonly perSecond: number
   /** Payments that the events are about, one after the other. */
   readonly paymentIds: readonly string[]
+  /** Number of events after which no more come; without it they do not end. */
+  readonly most?: number
 }
 
 /** The id of the payment of an event, by its number. */
@@ -41,7 +43,7 @@ export async function answerPayments(
  * `flooded` of the page counts them.
  */
 export async function flood(page: Page, plan: Flood): Promise<void> {
-  await page.addInitScript(({ perSecond, paymentIds }: Flood) => {
+  await page.addInitScript(({ perSecond, paymentIds, most }: Flood) => {
     const everyMs = 10
     const real = globalThis.fetch
     let sent = 0
@@ -62,10 +64,10 @@ export async function flood(page: Page, plan: Flood): Promise<void> {
           const first = sent
           controller.enqueue(encoder.encode('retry: 1000\nid: 0\n\n'))
           setInterval(() => {
-            const due = first + (perSecond * (performance.now() - began)) / 1_000
+            const due = Math.min(most ?? Infinity, first + (perSecond * (performance.now() - began)) / 1_000)
             let text = ''
             while (sent < due) text += event()
-            controller.enqueue(encoder.encode(text))
+            if (text !== '') controller.enqueue(encoder.encode(text))
           }, everyMs)
         },
       })

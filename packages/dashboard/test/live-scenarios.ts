@@ -74,6 +74,39 @@ export function liveScenarios({ dev, open }: Stage): void {
     })
   })
 
+  /** Opens the list of payments, whose refreshes fail without a filter while `isDown` says so, and waits until it says that and no more events come. */
+  async function withStaleList(page: Page, isDown: () => boolean) {
+    await flood(page, { perSecond: 50, paymentIds, most: 200 })
+    let isLoaded = false
+    await page.route('**/payments/logs?*', (route) =>
+      isLoaded && isDown() && !route.request().url().includes('status=') ? route.abort() : route.fallback(),
+    )
+    await page.goto(`${dev().dashboardUrl}/test/payments`)
+    await page.getByRole('table', { name: 'Payments', exact: true }).getByRole('row').nth(1).waitFor()
+    isLoaded = true
+    const stale = page.getByText('The list could not be refreshed: newer payments may be missing.')
+    await stale.waitFor()
+    await page.waitForFunction(() => ((globalThis as { flooded?: number }).flooded ?? 0) >= 200)
+    return stale
+  }
+
+  test('a refresh that failed is repeated although nothing more happens', async () => {
+    await open({}, async (page) => {
+      let isDown = true
+      const stale = await withStaleList(page, () => isDown)
+      isDown = false
+      await stale.waitFor({ state: 'detached' })
+    })
+  })
+
+  test('a list with another filter does not say that the refresh of the first one failed', async () => {
+    await open({}, async (page) => {
+      const stale = await withStaleList(page, () => true)
+      await page.getByLabel('Status', { exact: true }).selectOption('settled')
+      await stale.waitFor({ state: 'detached' })
+    })
+  })
+
   test('a list of payments whose refresh fails says so until a refresh succeeds', async () => {
     await open({}, async (page) => {
       await withLongList(page)

@@ -1,5 +1,5 @@
 import type { PaymentLog } from '@purser/sdk'
-import { type QueryKey, useQueryClient } from '@tanstack/react-query'
+import { hashKey, type QueryKey, useQueryClient } from '@tanstack/react-query'
 import { useCallback, useState } from 'react'
 import { usePurser } from '../../api/context.ts'
 import type { LiveEvent } from '../../live/live-events.ts'
@@ -9,6 +9,8 @@ import { type filtersOf, firstPage, mergeFirstPage, type PaymentPages, withStatu
 
 /** Minimum time between two refreshes of the first page. */
 const readMsMin = 400
+/** A failed refresh is repeated once after this time: on a quiet account no event causes another one. */
+const retryMs = 5_000
 /** Scroll positions up to this count as the top of the page. */
 const topPixels = 120
 
@@ -38,7 +40,8 @@ export function useLivePayments(
   const queries = useQueryClient()
   const [waiting, setWaiting] = useState(0)
   const [arrived, setArrived] = useState<ReadonlySet<string>>(new Set())
-  const [isStale, setIsStale] = useState(false)
+  const key = hashKey(queryKey)
+  const [staleKey, setStaleKey] = useState<string>()
   const read = useCallback(async () => {
     const first = await firstPage(purser, filters)
     const old = queries.getQueryData<PaymentPages>(queryKey)
@@ -51,14 +54,14 @@ export function useLivePayments(
     queries.setQueryData<PaymentPages>(queryKey, mergeFirstPage(old, first, filters.status))
     setWaiting(0)
   }, [purser, queries, queryKey, filters, shows])
-  const refresh = useCallback(
-    () =>
-      read().then(
-        () => setIsStale(false),
-        () => setIsStale(true),
-      ),
-    [read],
-  )
+  const refresh = useCallback(() => {
+    const succeed = () => setStaleKey((stale) => (stale === key ? undefined : stale))
+    const fail = () => setStaleKey(key)
+    return read().then(succeed, () => {
+      fail()
+      return new Promise((resolve) => setTimeout(resolve, retryMs)).then(read).then(succeed, fail)
+    })
+  }, [read, key])
   const schedule = useThrottled(readMsMin, refresh)
   useLiveEvents(['payment.'], (events) => {
     const statuses = new Map(events.flatMap(statusOf))
@@ -74,7 +77,7 @@ export function useLivePayments(
     window.scrollTo({ top: 0 })
     void refresh()
   }, [refresh])
-  return { waiting, arrived, isStale, show }
+  return { waiting, arrived, isStale: staleKey === key, show }
 }
 
 const statusOfType: Readonly<Record<string, PaymentLog['status']>> = {
