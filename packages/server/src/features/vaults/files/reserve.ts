@@ -10,7 +10,7 @@ import { insertUpload, setReserved, sumReserved } from './store.ts'
 
 /** Bytes reserved at a time for an upload without an announced length. */
 const stepBytes = 8 * 2 ** 20
-/** Usual size of a form beside its file. A larger form reserves slightly more than its file needs; for a smaller one its last bytes are reserved at once. */
+/** Usual size of a form beside its file; a larger form reserves slightly more than its file needs. */
 const formBytesUsual = 4_096
 
 /** Most milliseconds of an upload. A longer one is refused, and the sweep abandons it. */
@@ -58,12 +58,14 @@ export async function* withinQuota(
   let size = 0
   for await (const chunk of content) {
     size += chunk.byteLength
+    // Small files take exactly their bytes. The end of a larger one, in many chunks, is reserved at once.
+    const tail = current === reservation.bytes ? 0 : formBytesUsual
     // The store refuses a file above the file limit with its own error.
     if (size > current && size <= plan.fileBytes)
       current = await grow(ctx, reservation, {
         current,
         atLeast: size,
-        wanted: size + (isAnnounced ? formBytesUsual : stepBytes),
+        wanted: size + (isAnnounced ? tail : stepBytes),
       })
     yield chunk
   }
