@@ -234,9 +234,9 @@ class Selling:
         self.shop.seller._releases.join()
         return [call["body"] for call in self.fake.calls("/payments/pay_1/release")]
 
-    def test_a_release_that_a_purser_does_not_have_or_refuses_is_no_fault_and_its_failure_is_one(self):
+    def test_a_release_that_is_refused_is_no_fault_and_its_failure_is_one(self):
         self.response = (500, [], b"")
-        for status, code in ((404, "not-found"), (409, "payment-in-settlement"), (503, "database-unavailable")):
+        for status, code in ((409, "payment-in-settlement"), (503, "database-unavailable")):
             self.assertEqual(self.faults, [])
             self.fake.script("/payments/pay_1/release", problem(status, code))
             self.buy(payment_signature=PAYMENT)
