@@ -38,3 +38,14 @@ test('a stream from an instant reads the events of a minute before it, and not a
   expect(places).toEqual([undefined, '3', '102', '201', '202'])
   expect(Math.max(...reads)).toBeLessThan(500)
 })
+
+test('a new tenant’s first event is in the stream although a later transaction wrote one with a lesser id', async () => {
+  const { db } = database
+  const since = new Date('2026-04-01T00:00:00Z')
+  await db.run(sql`
+    insert into events (id, organisation_id, environment, type, payload, created_at, written_by)
+    select id_at('evt', ${since.getTime() + 1_000}::bigint - n), 'org_2', 'test', 'vault.sealed', '{}', ${since}::timestamptz + interval '1 second',
+      (3 + n)::text::xid8
+    from generate_series(0, 1) as n`)
+  expect(await findStart(db, { organisationId: 'org_2', environment: 'test' }, since)).toBeUndefined()
+})

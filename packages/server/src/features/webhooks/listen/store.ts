@@ -35,7 +35,8 @@ export function findStart(db: Db, tenant: Tenant, since: Since): Promise<StreamP
 /**
  * Selects the first transaction that wrote an event after an instant. An event gets its id, its time and its transaction within a minute, so
  * the search begins where the events of a minute before were written, and does not read what the tenant wrote until then. In a restored database
- * the transactions of another cluster may have greater numbers: the first event after that minute bounds the search too.
+ * the transactions of another cluster may have greater numbers: the first event after that minute bounds the search too. A tenant without an event
+ * before is read from its first one: the event with the least id may have been written by a later transaction than others.
  */
 function firstAfter(own: Sql, since: Since): Sql {
   if (since === 'now') return sql`null`
@@ -43,9 +44,9 @@ function firstAfter(own: Sql, since: Since): Sql {
   return sql`(
     select written_by from events
     where ${own} and id >= ${least} and created_at > ${since} and written_by < pg_snapshot_xmin(pg_current_snapshot())
-      and written_by >= coalesce(least(
-        (select written_by from events where ${own} and id < ${least} order by id desc limit 1),
-        (select written_by from events where ${own} and id >= ${least} order by id limit 1)), '0')
+      and written_by >= coalesce((
+        select least(before.written_by, (select written_by from events where ${own} and id >= ${least} order by id limit 1))
+        from events as before where ${own} and id < ${least} order by id desc limit 1), '0')
     order by written_by, id limit 1)`
 }
 
