@@ -63,7 +63,6 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
       const { dataGas } = await batched.offeredFees()
       return payments.trySending({ ...call, gasLimit: call.gasLimit + l1FeeOf(dataGas, call.data.length / 2 - 1) })
     },
-    call: (to, data) => readCall(rpc, to, data),
     agreedCall: (to, data, meaningOf = (response) => response) =>
       requestAgreement(electorateOf(rpc.voters), ({ rpc: one }) => readCall(one, to, data), meaningOf),
     balances: (questions) => agreedBalances(rpc, questions),

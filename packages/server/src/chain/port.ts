@@ -116,9 +116,10 @@ export interface Chain extends QuorumReads {
   holdings(questions: readonly HoldingQuestion[], blockHash?: Hex): Promise<readonly Holding[]>
   /** As `holdings` of the latest block, as a majority of the nodes reports. Throws `chain-unavailable` while they differ. */
   agreedHoldings(questions: readonly HoldingQuestion[]): Promise<readonly Holding[]>
-  /** A contract's result as of the latest block. A call that reverts throws `chain-unavailable` too, so use it for calls that must succeed. */
-  call(to: Address, data: Hex): Promise<Hex>
-  /** As `call`, as a majority of the nodes reports: the same result, or results of the same meaning. Throws `chain-unavailable` while there is none. */
+  /**
+   * A contract's result as of the latest block, as a majority of the nodes reports: the same result, or results of the same meaning. Throws
+   * `chain-unavailable` while there is none, and where the call reverts, so use it for calls that must succeed.
+   */
   agreedCall(to: Address, data: Hex, meaningOf?: (response: Hex) => string): Promise<Hex>
   /** The latest block of one node, with a number that is not below the one that a majority had when heads were last compared. */
   head(): Promise<Head>

@@ -71,7 +71,7 @@ export class WalletProcess {
     const signerOf = (account: Address): Promise<LaneSigner | undefined> =>
       sameAddress(account, signer.address) ? Promise.resolve(signer) : signers(account)
     const reader: ChainReader = {
-      call: (network, to, data) => chains.on(network).call(to, data),
+      call: (network, to, data) => chains.on(network).agreedCall(to, data),
       blockNumber: async (network) => (await chains.on(network).head()).number,
       logs: async (network, txHash: Hex) => (await chains.on(network).receipt(txHash))?.logs,
     }

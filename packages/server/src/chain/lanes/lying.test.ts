@@ -72,6 +72,21 @@ async function look(stage: Stage, clock: ReturnType<typeof aStillClock>): Promis
   }
 }
 
+/** Transactions stay out of blocks until the test mines one or ends. */
+async function stopMining(stage: Stage): Promise<void> {
+  await rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [false])
+  cleanups.push(() => rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [true]))
+}
+
+/** A payment that was sent and that the nodes dropped. */
+async function planDropped(stage: Stage): Promise<Payment> {
+  await stopMining(stage)
+  const payment = await planPayment(stage)
+  await passLane(stage.parts, stage.lane)
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_dropAllTransactions')
+  return payment
+}
+
 const paid = (stage: Stage, { to }: Payment) => weiOf(stage, to)
 
 /** Another sender of the account uses the nonce of its planned payment. */
@@ -104,8 +119,7 @@ test('a node that counts no transaction does not hide that the nonce was used el
 test('a node that counts too many transactions does not give up a payment that is in a block afterwards', async () => {
   const clock = aStillClock()
   const stage = await aStage(clock)
-  await rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [false])
-  cleanups.push(() => rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [true]))
+  await stopMining(stage)
   const payment = await planPayment(stage)
   liar.lie('eth_getTransactionCount', () => ({ result: '0x9' }))
   await look(stage, clock)
@@ -162,11 +176,7 @@ test('a payment whose receipt no node delivers delays no other payment of its ac
 test('a payment that the nodes dropped is sent again, although one shows a receipt for it', async () => {
   const clock = aStillClock()
   const stage = await aStage(clock)
-  await rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [false])
-  cleanups.push(() => rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [true]))
-  const payment = await planPayment(stage)
-  await passLane(stage.parts, stage.lane)
-  await rpc(stage.outbound, dev.rpcUrl, 'anvil_dropAllTransactions')
+  const payment = await planDropped(stage)
   await rpc(stage.outbound, dev.rpcUrl, 'anvil_mine', ['0x1'])
   expect(await paid(stage, payment)).toBe(0n)
   showReceipts('0x1')
@@ -262,8 +272,7 @@ test.each(['0x0', '0x9'])(
       z.object({ raw: z.instanceof(Uint8Array) }),
       sql`select raw from transaction_attempts where transaction_id = ${final.id}`,
     )
-    await rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [false])
-    cleanups.push(() => rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [true]))
+    await stopMining(stage)
     const payment = await planPayment(stage)
     const sent: unknown[] = []
     liar.lie('eth_sendRawTransaction', ({ params, truth }) => {
@@ -285,11 +294,7 @@ test.each(['0x0', '0x9'])(
 test('a first node that invents a high base fee does not keep the fee of a payment from being lowered to what its account can pay', async () => {
   const clock = aStillClock()
   const stage = await aStage(clock)
-  await rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [false])
-  cleanups.push(() => rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [true]))
-  const payment = await planPayment(stage)
-  await passLane(stage.parts, stage.lane)
-  await rpc(stage.outbound, dev.rpcUrl, 'anvil_dropAllTransactions')
+  const payment = await planDropped(stage)
   const { baseFee, l1Fee } = await stage.parts.chain.offeredFees()
   const left = ((baseFee * 5n) / 4n) * 30_000n + 1n + l1FeeOf(l1Fee, 256)
   await rpc(stage.outbound, dev.rpcUrl, 'anvil_setBalance', [stage.signer.address, `0x${left.toString(16)}`])

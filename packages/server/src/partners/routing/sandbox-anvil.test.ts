@@ -45,7 +45,7 @@ beforeAll(async () => {
   const rpcUrls = { 'base-sepolia': [base.rpcUrl], 'eth-sepolia': [ethereum.rpcUrl] }
   const chains = createChains({ outbound, clock: systemClock, networks, rpcUrls, rpcTimeoutMs: 5_000 })
   const reader: ChainReader = {
-    call: (network, to, data) => chains.on(network).call(to, data),
+    call: (network, to, data) => chains.on(network).agreedCall(to, data),
     blockNumber: async (network) => (await chains.on(network).head()).number,
     logs: async (network, txHash) => (await chains.on(network).receipt(txHash))?.logs,
   }
