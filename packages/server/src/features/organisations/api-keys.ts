@@ -29,10 +29,17 @@ import {
   markRevoked,
   type StoredApiKey,
 } from './key-store.ts'
-import { deleteInvitationsBy, findFirstOwner, type InvitedBy } from './member-store.ts'
+import { deleteInvitationsBy, findFirstOwner, findMember, type InvitedBy } from './member-store.ts'
 import type { Ctx } from './ports.ts'
 import type { KeyRequest, NewApiKey, RevokedKey } from './schema.ts'
-import { type AccountRow, findAccount, findKeyCreator, findOrganisation, lockOrganisation } from './store.ts'
+import {
+  type AccountRow,
+  findAccount,
+  findKeyCreator,
+  findOrganisation,
+  lockOrganisation,
+  type OrganisationRow,
+} from './store.ts'
 
 /** Most valid keys of an organisation in one environment. */
 const keysMax = 50
@@ -85,7 +92,7 @@ export async function makeApiKey(
 export function createApiKey(ctx: Ctx, request: KeyRequest): Promise<NewApiKey> {
   return ctx.db.tx(async (tx) => {
     refuseEnvironment(ctx, request.environment)
-    if ((await lockOrganisation(tx, ctx.tenant.organisationId)) === undefined) throw fail('organisation-not-found')
+    await lockAsCaller(ctx, tx)
     await refuseFirstLive(ctx, tx, request.environment)
     const { id: createdBy } = await callersAccount(ctx, tx)
     const { name, environment } = request
@@ -185,12 +192,12 @@ export async function listKeys(
  * what `cascade` does.
  */
 export function revokeApiKey(
-  ctx: Auditing & Pick<Ctx, 'db' | 'tenant' | 'witness'>,
+  ctx: Auditing & Pick<Ctx, 'db' | 'person' | 'tenant' | 'witness'>,
   apiKeyId: ApiKeyId,
   { cascade }: Cascade,
 ): Promise<Reply | undefined> {
   return ctx.db.tx(async (tx) => {
-    await lockOrganisation(tx, ctx.tenant.organisationId)
+    await lockAsCaller(ctx, tx)
     const response = await revokeIn(ctx, tx, {
       reach: ctx.tenant,
       apiKeyId,
@@ -295,6 +302,21 @@ export async function endInvitations(
       { organisationId, environment: null },
       { action: 'organisations.members.remove', target, details: { with: cause } },
     )
+}
+
+/** Locks the caller's organisation, and refuses a person who was removed, or got another role, after the call began: its body may take a minute. */
+export async function lockAsCaller(ctx: Pick<Ctx, 'person' | 'tenant'>, tx: Tx): Promise<OrganisationRow> {
+  const organisation = await lockOrganisation(tx, ctx.tenant.organisationId)
+  if (organisation === undefined) throw fail('organisation-not-found')
+  await refuseChanged(ctx, tx)
+  return organisation
+}
+
+/** The caller has locked the organisation. */
+export async function refuseChanged({ person, tenant }: Pick<Ctx, 'person' | 'tenant'>, tx: Tx): Promise<void> {
+  if (person === undefined) return
+  const known = await findMember(tx, tenant.organisationId, person.accountId)
+  if (known?.role !== person.role || known?.status !== 'active') throw failPlatform('role-not-allowed')
 }
 
 /** Returns the account behind the call: the person, or the account that created the API key. Keys that a key creates belong to that account too. */

@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { newId, type OrganisationId } from '../../platform/ids.ts'
 import { disableWebhooks } from '../webhooks/index.ts'
-import { type Acting, auditIn, endKeys } from './api-keys.ts'
+import { type Acting, auditIn, endKeys, refuseChanged } from './api-keys.ts'
 import {
   type Blocker,
   blockerKinds,
@@ -18,7 +18,7 @@ import {
 } from './deletion-store.ts'
 import { fail } from './errors.ts'
 import { listValidKeys } from './key-store.ts'
-import { findMember, insertMember } from './member-store.ts'
+import { insertMember } from './member-store.ts'
 import type { Ctx } from './ports.ts'
 import type { Organisation } from './schema.ts'
 import { moveQuotaAccount, upsertAccount } from './store.ts'
@@ -30,9 +30,8 @@ import { moveQuotaAccount, upsertAccount } from './store.ts'
 export async function deleteOrganisation(
   ctx: Auditing & Pick<Ctx, 'db' | 'person' | 'tenant' | 'witness'>,
 ): Promise<void> {
-  const { person, tenant } = ctx
-  if (person === undefined) throw fail('person-required')
-  const { organisationId } = tenant
+  if (ctx.person === undefined) throw fail('person-required')
+  const { organisationId } = ctx.tenant
   // Read without locks first: a refusal then stops no payment.
   await refuseBlocked(ctx.db, organisationId, ctx.clock.now())
   return ctx.db.tx(async (tx) => {
@@ -43,8 +42,7 @@ export async function deleteOrganisation(
     // The operator may have suspended it since the call was admitted: that must not be overwritten.
     if (organisation.suspendedAt !== null) throw failPlatform('organisation-suspended')
     // A change of roles takes the same lock, and may have come first.
-    const owner = await findMember(tx, organisationId, person.accountId)
-    if (owner?.role !== 'owner' || owner.status !== 'active') throw failPlatform('role-not-allowed')
+    await refuseChanged(ctx, tx)
     await refuseBlocked(tx, organisationId, now)
     const keys = await listValidKeys(tx, organisationId, now)
     tx.beforeReturn(ctx.witness.cover)

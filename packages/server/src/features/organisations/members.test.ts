@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aBrowser, type Browser, ownerOf as emailOfOwner, invite } from '../../../test/people.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, type World } from '../../../test/world.ts'
+import { sql } from '../../platform/db/db.ts'
 
 let world: World
 
@@ -193,6 +194,37 @@ test.each([
     expect(log.list.map(({ target }) => target)).toEqual(expect.arrayContaining(ended))
   },
 )
+
+const keysPath = '/organisations/current/api-keys'
+const keyOf = async (by: Browser) => (await by.call('GET', keysPath)).list[0]?.id
+const newKey = { name: 'Late', environment: 'test' }
+
+test.each<[string, (admin: Browser, viewer: unknown) => Promise<Answer>]>([
+  ['adds a member', (admin) => admin.call('POST', path, { email: anEmail(), role: 'admin' })],
+  ['changes a role', (admin, viewer) => admin.call('PATCH', `${path}/${viewer}`, { role: 'admin' })],
+  ['removes a member', (admin, viewer) => admin.call('DELETE', `${path}/${viewer}`)],
+  ['creates a key', (admin) => admin.call('POST', keysPath, newKey)],
+  ['revokes a key', async (admin) => admin.call('DELETE', `${keysPath}/${await keyOf(admin)}`)],
+  ['renames the organisation', (admin) => admin.call('PATCH', '/organisations/current', { name: 'Late' })],
+])('an admin who is removed, or removed and invited again, while a call of theirs %s gets 403', async (_, act) => {
+  const org = await world.organisation()
+  const owner = await browserOfOwner(org)
+  const viewer = (await add(org, { email: anEmail(), role: 'viewer' })).body.accountId
+  for (const change of [sql`delete from members`, sql`update members set accepted_at = null`]) {
+    const admin = await invite(world, { owner, organisationId: org.id, email: anEmail(), role: 'admin' })
+    const { id } = (await admin.call('GET', '/account')).body
+    const waiting = sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    const acting = await world.database.db.tx(async (tx) => {
+      await tx.run(sql`select from organisations where id = ${org.id} for no key update`)
+      const calls = [act(admin, viewer)]
+      await expect.poll(() => world.database.db.run(waiting)).toBe(1)
+      await tx.run(sql`${change} where organisation_id = ${org.id} and account_id = ${String(id)}`)
+      return calls
+    })
+    const refused = await acting[0]
+    expect([refused?.status, refused && codeOf(refused)]).toEqual([403, 'role-not-allowed'])
+  }
+})
 
 async function browserOfOwner(org: Org): Promise<Browser> {
   return aBrowser(world, { email: await emailOfOwner(world, org.id), organisationId: org.id })

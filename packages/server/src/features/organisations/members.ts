@@ -7,7 +7,15 @@ import { type AccountId, newId, type OrganisationId } from '../../platform/ids.t
 import type { Page } from '../../platform/operation.ts'
 import { roles } from '../../platform/roles.ts'
 import { openNumberCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
-import { type Acting, auditIn, callersAccount, endInvitations, limitsOf } from './api-keys.ts'
+import {
+  type Acting,
+  auditIn,
+  callersAccount,
+  endInvitations,
+  limitsOf,
+  lockAsCaller,
+  refuseChanged,
+} from './api-keys.ts'
 import { fail } from './errors.ts'
 import {
   countInvitations,
@@ -37,9 +45,8 @@ export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
   return ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
     const { role, email = null } = request
-    if ((await lockOrganisation(tx, organisationId)) === undefined) throw fail('organisation-not-found')
+    await lockAsCaller(ctx, tx)
     const { id: invitedBy } = await callersAccount(ctx, tx)
-    await refuseChanged(ctx, tx)
     await refuseWider(ctx, tx, { role })
     if ((await countInvitations(tx, organisationId)) >= invitationsMax) throw fail('invitation-limit-reached')
     const accountId = await accountToInvite(ctx, tx, request)
@@ -122,13 +129,6 @@ async function refuseWider(
     })
 }
 
-/** Refuses a person who was removed, or got another role, after the call began. */
-async function refuseChanged({ person, tenant }: Pick<Ctx, 'person' | 'tenant'>, tx: Tx): Promise<void> {
-  if (person === undefined) return
-  const known = await findMember(tx, tenant.organisationId, person.accountId)
-  if (known?.role !== person.role) throw failPlatform('role-not-allowed')
-}
-
 export async function pageOfMembers(
   ctx: Pick<Ctx, 'db' | 'tenant'>,
   query: z.output<typeof PageQuery>,
@@ -149,7 +149,8 @@ export function changeRole(
   role: Role,
 ): Promise<Member> {
   const { organisationId } = ctx.tenant
-  return setRole(ctx, { organisationId, accountId, role, isLive: !isTestKey(ctx) }, (tx, known) => {
+  return setRole(ctx, { organisationId, accountId, role, isLive: !isTestKey(ctx) }, async (tx, known) => {
+    await refuseChanged(ctx, tx)
     refuseRoles(ctx, [known.role, role])
     refuseTestKey(ctx, known)
     return refuseWider(ctx, tx, { role, known })
@@ -213,7 +214,7 @@ export function removeMember(
 ): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
-    await lockOrganisation(tx, organisationId)
+    await lockAsCaller(ctx, tx)
     const member = await getMember(tx, ctx.tenant.organisationId, accountId)
     refuseRoles(ctx, [member.role])
     refuseTestKey(ctx, member)

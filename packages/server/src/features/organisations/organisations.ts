@@ -5,7 +5,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { type AccountId, newId, type OrganisationId } from '../../platform/ids.ts'
 import { freePlan, type PlanName } from '../plans/index.ts'
-import { type Acting, auditIn, callersAccount, type Limits, limitsOf, makeApiKey } from './api-keys.ts'
+import { type Acting, auditIn, callersAccount, type Limits, limitsOf, lockAsCaller, makeApiKey } from './api-keys.ts'
 import { fail } from './errors.ts'
 import { insertMember } from './member-store.ts'
 import type { Ctx } from './ports.ts'
@@ -103,13 +103,12 @@ export async function currentOrganisation(ctx: Pick<Ctx, 'db' | 'tenant'>): Prom
 
 /** Renames the organisation of the calling key. */
 export function renameOrganisation(
-  ctx: Auditing & Pick<Ctx, 'db' | 'tenant' | 'witness'>,
+  ctx: Auditing & Pick<Ctx, 'db' | 'person' | 'tenant' | 'witness'>,
   name: string,
 ): Promise<Organisation> {
   return ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
-    const organisation = await lockOrganisation(tx, organisationId)
-    if (organisation === undefined) throw fail('organisation-not-found')
+    const organisation = await lockAsCaller(ctx, tx)
     if (organisation.name === name) return organisation
     await markRenamed(tx, organisationId, name)
     const details = { from: organisation.name, to: name }
