@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
 import { createBlockReads } from '../../src/chain/blocks/reads.ts'
+import { fail } from '../../src/chain/errors.ts'
 import type { Rpc } from '../../src/chain/rpc/rpc.ts'
+import { sql } from '../../src/platform/db/db.ts'
 import { aFakeChain, aTx, type FakeChain, type Lies, nodesOf } from './fake-chain.ts'
 import { aFollowStage, anAddress, type FollowStage, transfer } from './follow-stage.ts'
 
@@ -115,4 +118,28 @@ test('deposits are confirmed while every node refuses to deliver new blocks', as
   chain.mineMany(3)
   await expect(follow()).rejects.toThrow()
   expect((await stage.rows()).map(({ status }) => status)).toEqual(['confirmed'])
+})
+
+test('while no majority agrees on a block, a pass reads one range of one node, and the next majority is followed', async () => {
+  const wallet = await stage.wallet()
+  const before = chain.height
+  await (await stage.follower([chain.node()]))()
+  chain.mineMany(300)
+  chain.mine([aTx(transfer(stage.usdc, wallet.address))])
+  const fork = chain.branch()
+  fork.dropBlocks(1)
+  fork.mineMany(1)
+  let isAgreed = false
+  const other = fork.node()
+  const second: Rpc = { ...other, batch: (calls) => (isAgreed ? chain.node() : other).batch(calls) }
+  const down = (): Promise<never> => Promise.reject(fail('chain-unavailable'))
+  const follow = await stage.follower([chain.node(), second, { ...other, batch: down }])
+  await follow()
+  const cursor = sql`select scanned from deposit_cursors`
+  const { scanned } = await stage.database.db.one(z.object({ scanned: z.bigint() }), cursor)
+  expect(scanned).toBeGreaterThan(before)
+  expect(scanned).toBeLessThanOrEqual(before + 64)
+  isAgreed = true
+  await follow()
+  expect((await stage.rows()).map(({ status }) => status)).toEqual(['pending'])
 })

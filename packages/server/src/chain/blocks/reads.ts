@@ -59,16 +59,18 @@ export function createBlockReads(rpc: Rpc, { voters }: Pick<NodeRpc, 'voters'>):
 /** So that one node neither hides nor invents a receipt. Where two nodes differ, the first that shows one counts: a majority confirms what it brings. */
 async function mostShownReceipt(voters: readonly Voter[], hash: Hex): Promise<PlacedReceipt | undefined> {
   const responses: { readonly receipt: PlacedReceipt | undefined }[] = []
+  const electorate = electorateOf(voters)
   await collect(
-    electorateOf(voters).voters,
+    electorate.voters,
     async (voter) => ({ receipt: await receiptAt(voter.rpc, hash) }),
     (response) => {
       responses.push(response)
       return false
     },
   )
-  if (responses.length === 0) throw invalidResponse('no node delivers the receipt')
   const shown = responses.flatMap(({ receipt }) => receipt ?? [])
+  if (shown.length === 0 && responses.length < electorate.needed)
+    throw invalidResponse('too few nodes say whether there is a receipt')
   const counts = shown.map((one) => shown.filter((other) => isDeepStrictEqual(other, one)).length)
   return shown[counts.indexOf(Math.max(...counts))]
 }

@@ -50,6 +50,13 @@ test.each([
   expect(await trySending(failing(message), call, head)).toBe(fault !== 'the call')
 })
 
+test('a transaction that one of two nodes refuses is neither taken nor refused', async () => {
+  const taking: Rpc = { ...failing(''), batch: async (calls) => calls.map(() => ({ ok: true, result: '0x' })) }
+  const nodes = [taking, failing('execution reverted')]
+  const reads = createPaymentReads({ ...taking, ...nodesOf(nodes) }, async () => head)
+  expect(await reads.trySending(call).catch(outcomeOf)).toBe('unavailable')
+})
+
 test.each([
   ['over rate limit', 'unavailable'],
   ['header not found', 'unavailable'],

@@ -94,6 +94,21 @@ test('a node that responds late delays no decision, and its vote counts once the
   expect(await voting).toEqual(['yes'])
 })
 
+test.each([
+  [10n, 1_000n, 1_000n, 1_000n],
+  [1_000n, 10n, 1_000n, 1_000n],
+  [1_000_000n, 1_000n, 1_000n, 1_000n],
+])(
+  'a late node is awaited where the others show the heights %d and %d, which are far apart',
+  async (one, other, last, decided) => {
+    const ready = Promise.withResolvers<void>()
+    const deciding = decideAmong([aNode(one), aNode(other), aNode(last, 'a', ready.promise)])
+    await vi.advanceTimersByTimeAsync(1_000)
+    ready.resolve()
+    expect((await deciding)?.block.number).toBe(decided)
+  },
+)
+
 test('a late node is awaited where the others show different blocks, and has no vote on a block that it does not have', async () => {
   const ready = Promise.withResolvers<void>()
   const deciding = decideAmong([aNode(10n), aNode(10n, 'b'), aNode(10n, 'a', ready.promise)])

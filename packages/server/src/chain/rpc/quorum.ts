@@ -75,7 +75,7 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
       await collectMost(
         voters,
         async (voter) => [voter, await placeOf(voter)] as const,
-        ([voter, { height }]) => prompt.set(voter, height).size >= needed,
+        ([voter, { height }]) => areNear([...prompt.set(voter, height).values()], needed, lagBlocks),
       )
       const newest = commonHeight([...prompt.values()], needed, lagBlocks)
       if (newest === undefined) return undefined
@@ -244,6 +244,12 @@ export function heightIn(
   const deep = latest - BigInt(depth) + 1n
   if (deep < 0n) return 0n
   return tagged !== undefined && tagged < deep ? tagged : deep
+}
+
+/** Whether enough nodes are near the highest: a node that shows an old height does not decide with one other while the rest are late. */
+function areNear(heights: readonly bigint[], needed: number, lagBlocks: bigint): boolean {
+  const highest = heights.reduce((most, height) => (height > most ? height : most), 0n)
+  return heights.filter((height) => height >= highest - lagBlocks).length >= needed
 }
 
 /**

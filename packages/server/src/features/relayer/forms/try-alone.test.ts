@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { fail } from '../../../chain/errors.ts'
 import type { Chain } from '../../../chain/port.ts'
-import { AuthorizationPayload } from '../port.ts'
+import { AuthorizationPayload, StoredPermit2 } from '../port.ts'
 import { tryAlone } from './index.ts'
 
 const address = `0x${'1'.repeat(40)}` as const
@@ -34,9 +34,14 @@ test('a payload whose gas is less than a transaction of its length must have is 
 })
 
 test('a trial that may end a payment is not decided by divided nodes', async () => {
-  const inspectAuthorization: Chain['inspectAuthorization'] = async ({ refusal = 'passing' }) =>
-    refusal === 'final' ? Promise.reject(fail('chain-unavailable')) : Promise.reject(new Error('refused'))
-  await expect(tried(65, undefined, { ...chain, inspectAuthorization })).rejects.toMatchObject({
-    code: 'chain-unavailable',
+  const refuse = async ({ refusal = 'passing' }: { readonly refusal?: string }) =>
+    Promise.reject(refusal === 'final' ? fail('chain-unavailable') : new Error('refused'))
+  const divided = { ...chain, inspectAuthorization: refuse, inspectPermit2: refuse }
+  const permit = StoredPermit2.parse({
+    ...{ kind: 'permit2', scheme: 'exact', spender: address, owner: address, token: address },
+    ...{ permitted: '10', charged: '10', nonce: '1', deadline: '2000000000', signature: '0xff' },
+    witness: { to: address, validAfter: '0', facilitator: null },
   })
+  for (const trial of [tried(65, undefined, divided), tryAlone(divided, permit, address)])
+    await expect(trial).rejects.toMatchObject({ code: 'chain-unavailable' })
 })

@@ -112,7 +112,7 @@ export function blockMsOf({ blockTimeMs }: Network): number {
 }
 
 /**
- * Whether a block came after the wallet was deleted. At the deletion a node reported the head of the wallet's network.
+ * Whether a block came after the wallet was deleted. At the deletion a majority of the nodes named the newest block of the wallet's network.
  * Blocks up to that head came before it. A block above it came after, if its time is later than the deletion; if the
  * head was the newest block then, also if its time is only up to one block time earlier. Any other block counts as
  * before the deletion, also if the node was behind or none responded: reporting a payment that came one second late is

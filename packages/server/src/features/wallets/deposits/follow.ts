@@ -76,8 +76,9 @@ export function createFollower(following: Following): () => Promise<void> {
   let lastHead: string | undefined
   return async () => {
     const { deps, network, reads } = following
-    // While no majority agrees on a block, one node's blocks are read; nothing in them is confirmed.
-    const head = (await reads.newestBlock()) ?? (await reads.head())
+    const agreed = await reads.newestBlock()
+    // While no majority agrees on a block, one range of one node's blocks is read in each pass; nothing in them is confirmed.
+    const head = agreed ?? (await reads.head())
     // After the head is read: on a new network reading begins below the blocks of these balances.
     if (!isOpened) await recordOpenings(following, startOf(network, head))
     isOpened = true
@@ -86,7 +87,8 @@ export function createFollower(following: Following): () => Promise<void> {
     const lag = lagGauge(deps, network)
     // Set before reading too, so that the metric shows a process that cannot read.
     lag.set(Number(head.number - position.scanned))
-    const read = await readNew(following, { position, head, size, disputed }).then(
+    const rangesMax = agreed === undefined ? 1 : Number.POSITIVE_INFINITY
+    const read = await readNew(following, { position, head, size, disputed, rangesMax }).then(
       (reached) => ({ reached, failure: undefined }),
       async (error: unknown) => ({ reached: await positionAfter(following, error), failure: error }),
     )
@@ -163,11 +165,14 @@ interface Reading {
   readonly disputed: Disputed
 }
 
-/** Reads new blocks up to the head. Returns the new cursor. */
-function readNew(following: Following, reading: Reading): Promise<ScanPosition> {
+/** Reads at most `rangesMax` ranges of new blocks, up to the head. Returns the new cursor. */
+function readNew(following: Following, reading: Reading & { readonly rangesMax: number }): Promise<ScanPosition> {
   const { network } = following
   const { head, size } = reading
+  let left = reading.rangesMax
   return readAll(following, reading, ({ scanned }) => {
+    left -= 1
+    if (left < 0) return undefined
     const range = nextRange(network, { done: scanned, to: head.number, head: head.number }, size.now)
     return range && { ...range, isSecond: false }
   })
