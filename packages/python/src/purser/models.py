@@ -1601,7 +1601,7 @@ class RegistryRoute(TypedDict):
     """How often the route was reported."""
     createdAt: "CreatedAt"
     lastSeenAt: str
-    """Its last report, to the hour."""
+    """Up to an hour before its last report."""
 
 
 class ReleaseRequest(TypedDict):

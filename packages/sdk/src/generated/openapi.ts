@@ -6020,7 +6020,7 @@ export interface components {
             readonly createdAt: components["schemas"]["CreatedAt"];
             /**
              * Format: date-time
-             * @description Its last report, to the hour.
+             * @description Up to an hour before its last report.
              */
             readonly lastSeenAt: string;
         };

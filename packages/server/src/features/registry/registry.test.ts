@@ -65,16 +65,19 @@ test('a snapshot is accepted and is a route from then on', async () => {
   expect((await world.call(org.testKey, 'GET', `/registry/routes/${route.id}`)).body).toEqual(route)
 })
 
-test('further reports of a route move it forward in the public list once an hour', async () => {
+test('further reports of a public route move it forward in the list once an hour, and each of a private one counts', async () => {
   const org = await world.organisation()
   await see(org)
-  const seenAfter = async (minutes: number) => {
+  const { id } = await onlyRoute(org)
+  const isMovedAfter = async (minutes: number) => {
     const ago = new Date(Date.now() - minutes * 60_000)
     await world.database.db.run(sql`update registry_routes set last_seen_at = ${ago} where organisation_id = ${org.id}`)
     await see(org)
     return (await onlyRoute(org)).lastSeenAt !== ago.toISOString()
   }
-  expect([await seenAfter(58), await seenAfter(60)]).toEqual([false, true])
+  expect([await isMovedAfter(1), await isMovedAfter(-1)]).toEqual([true, false])
+  await world.call(org.testKey, 'PATCH', `/registry/routes/${id}`, { isPublic: true })
+  expect([await isMovedAfter(58), await isMovedAfter(60), await isMovedAfter(-1)]).toEqual([false, true, false])
 })
 
 test.each(['host', 'method', 'routePattern', 'amount', 'protocol'])(
@@ -297,4 +300,16 @@ test.each([
   const kept = sql`select count(*) as count, count(*) filter (where route_pattern = '/newest') as newest from registry_routes where organisation_id = ${org.id}`
   const Kept = z.object({ count: z.bigint(), newest: z.bigint() })
   expect(await world.database.db.one(Kept, kept)).toEqual({ count: BigInt(after), newest: 1n })
+})
+
+test('of a hundred private routes, one that was reported again within the hour is not the next to be deleted', async () => {
+  const org = await world.organisation('hobby')
+  for (const routePattern of ['/used', '/unused', '/used']) await see(org, { routePattern })
+  await world.database.db.run(sql`
+    insert into registry_routes select 'reg_' || lpad((n + 900000)::text, 26, '0'), organisation_id, environment, host, method,
+      '/filler' || n, headers, query_params, body_params, body_content_type, amount, protocol, protocols, payment_log_id, false, 1,
+      created_at, last_seen_at + interval '1 ms'
+    from registry_routes, generate_series(1, 98) n where organisation_id = ${org.id} and route_pattern = '/used'`)
+  await see(org, { routePattern: '/new' })
+  expect((await routesOf(org, '?q=used')).map(({ routePattern }) => routePattern)).toEqual(['/used'])
 })

@@ -128,7 +128,7 @@ export const RegistryRoute = z.strictObject({
   isPublic: z.boolean().meta({ description: 'Whether other organisations find it by the facilitator’s discovery.' }),
   snapshotCount: z.int().describe('How often the route was reported.'),
   createdAt: CreatedAt,
-  lastSeenAt: Instant.describe('Its last report, to the hour.'),
+  lastSeenAt: Instant.describe('Up to an hour before its last report.'),
 })
 export type RegistryRoute = z.input<typeof RegistryRoute>
 

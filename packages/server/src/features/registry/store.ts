@@ -61,16 +61,19 @@ export function lockRoute(
   )
 }
 
-/** The newest reports are listed first, so that a seller that reports its routes all the time would be before all others. */
-const seenToTheHour = ({ lastSeenAt }: ReportedRoute): Sql =>
-  sql`case when ${lastSeenAt} >= last_seen_at + interval '1 hour' then ${lastSeenAt} else last_seen_at end`
+/**
+ * Public routes are listed by their newest reports, so that a seller that reports its routes all the time would be before all others: a public
+ * route moves once an hour. The time of a private one is exact, because the one reported longest ago is the first to be deleted.
+ */
+const seenAt = ({ lastSeenAt }: ReportedRoute): Sql => sql`
+  case when is_public and ${lastSeenAt} < last_seen_at + interval '1 hour' then last_seen_at else greatest(last_seen_at, ${lastSeenAt}) end`
 
 /** Writes a report over the stored route, and counts it. */
 export async function markReported(tx: Tx, tenant: Tenant, seen: ReportedRoute): Promise<void> {
   await tx.run(sql`
     update registry_routes set headers = ${JSON.stringify(seen.headers)}, query_params = ${JSON.stringify(seen.queryParams)},
       body_params = ${JSON.stringify(seen.bodyParams)}, body_content_type = ${seen.bodyContentType}, amount = ${seen.amount},
-      protocol = ${seen.protocol}, payment_log_id = ${seen.paymentLogId}, last_seen_at = ${seenToTheHour(seen)},
+      protocol = ${seen.protocol}, payment_log_id = ${seen.paymentLogId}, last_seen_at = ${seenAt(seen)},
       protocols = case when ${seen.protocol} = any(protocols) then protocols else protocols || ${seen.protocol}::text end,
       snapshot_count = snapshot_count + 1
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${seen.id}`)
