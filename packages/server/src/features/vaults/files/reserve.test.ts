@@ -106,6 +106,24 @@ test('the end of an upload with a length is reserved at once, in however many ch
   expect(transactions).toBe(3)
 })
 
+test('a small file in two pieces reserves at most its announced length, so that a parallel one gets the rest', async () => {
+  const vault = await aVaultWithQuota(2_000)
+  const ctx = stage.ctx(vault.org)
+  const begin = async () => {
+    const upload = { blobKey: newBlobKey(ctx.random), vaultId: id('vlt').parse(vault.vaultId), announced: 1_000 }
+    return withinQuota(
+      ctx,
+      await reserve(ctx, plans.pro, upload),
+      Readable.from([Buffer.alloc(400), Buffer.alloc(400)]),
+    )
+  }
+  for (let uploads = 1; uploads <= 2; uploads += 1) {
+    const pieces = await begin()
+    for (let piece = 0; piece < 2; piece += 1) expect((await pieces.next()).value).toHaveLength(400)
+    expect(await reservedBy(vault)).toEqual({ count: uploads, bytes: uploads * 1_000 })
+  }
+})
+
 test('reservations of uploads block no document, and the last to be written is refused', async () => {
   const vault = await aVaultWithQuota(mebibyte)
   const body = formOf({ filename: 'a.bin', content: Buffer.alloc(mebibyte - 100) })

@@ -16,12 +16,13 @@ const formBytesUsual = 4_096
 /** Most milliseconds of an upload. A longer one is refused, and the sweep abandons it. */
 export const uploadMsMax = 3_600_000
 
-/** An upload in progress: how much it may store so far, and whether it announced its length. */
+/** An upload in progress: how much it may store so far, and the length that it announced. */
 export interface Reservation {
   readonly blobKey: BlobKey
   readonly plan: Plan
   readonly bytes: number
-  readonly isAnnounced: boolean
+  /** Bytes of the whole body, at least those of the file. */
+  readonly announced: number | undefined
 }
 
 /**
@@ -32,7 +33,7 @@ export interface Reservation {
 export function reserve(
   ctx: Pick<Ctx, 'clock' | 'db' | 'tenant' | 'upgradeUrl' | 'withSemaphores'>,
   plan: Plan,
-  { blobKey, vaultId, announced }: Pick<Reservation, 'blobKey'> & { vaultId: VaultId; announced: number | undefined },
+  { blobKey, vaultId, announced }: Pick<Reservation, 'announced' | 'blobKey'> & { vaultId: VaultId },
 ): Promise<Reservation> {
   const wanted = Math.max(0, (announced ?? 0) - formBytesUsual)
   return inTenantTurn(ctx, async (tx) => {
@@ -43,7 +44,7 @@ export function reserve(
       reservedBytes: stored(plan, bytes),
       createdAt: ctx.clock.now(),
     })
-    return { blobKey, plan, bytes, isAnnounced: announced !== undefined }
+    return { blobKey, plan, bytes, announced }
   })
 }
 
@@ -53,7 +54,7 @@ export async function* withinQuota(
   reservation: Reservation,
   content: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  const { plan, isAnnounced } = reservation
+  const { plan, announced } = reservation
   let current = reservation.bytes
   let size = 0
   for await (const chunk of content) {
@@ -65,7 +66,7 @@ export async function* withinQuota(
       current = await grow(ctx, reservation, {
         current,
         atLeast: size,
-        wanted: size + (isAnnounced ? tail : stepBytes),
+        wanted: announced === undefined ? size + stepBytes : Math.min(size + tail, announced),
       })
     yield chunk
   }
