@@ -167,6 +167,7 @@ export type { HeaderReader, ReadReceipt } from './paying/receipt.ts'
 export {
   carriesCredential,
   type PaymentRefusal,
+  type RefusingResponse,
   readReceipt,
   readRefusal,
   readSettleResponse,

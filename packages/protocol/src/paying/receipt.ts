@@ -61,15 +61,33 @@ const reasonPattern = /^[\w:./-]{1,96}$/
  */
 const passingReasons = ['settlement_pending', 'delivery-in-progress']
 
+/** A 402 or 409 in response to a credential. */
+export interface RefusingResponse {
+  readonly status: number
+  readonly header: HeaderReader
+  /** The parsed JSON of the body, if it is any. */
+  readonly body?: unknown
+  /** Whether the body arrived whole and within the reader's limit. */
+  readonly isBodyRead: boolean
+}
+
 /**
- * Reads why a 402 or 409 refuses a payment from its fields and its parsed body. `isPassing`: the payment may still
- * settle or be served, so it must not be made again.
+ * Reads why a 402 or 409 refuses a payment from its fields and its body. `isPassing`: the payment may still settle or be
+ * served, so it must not be made again. A 409 whose body was not read and which names no reason in its fields passes too,
+ * because only its body says whether the payment is still being served.
  *
  * @example
- * readRefusal(() => null, { code: 'delivery-in-progress' }).isPassing // true
- * readRefusal(() => null, { error: 'insufficient_funds' }) // { isPassing: false, reason: 'insufficient_funds', detail: 'insufficient_funds' }
+ * const header = () => null
+ * readRefusal({ status: 409, header, body: { code: 'delivery-in-progress' }, isBodyRead: true }).isPassing // true
+ * readRefusal({ status: 409, header, isBodyRead: false }).isPassing // true
+ * readRefusal({ status: 402, header, body: { error: 'insufficient_funds' }, isBodyRead: true }) // { isPassing: false, reason: 'insufficient_funds', detail: 'insufficient_funds' }
  */
-export function readRefusal(header: HeaderReader, body: unknown): PaymentRefusal & { readonly isPassing: boolean } {
+export function readRefusal({
+  status,
+  header,
+  body,
+  isBodyRead,
+}: RefusingResponse): PaymentRefusal & { readonly isPassing: boolean } {
   const required = header(x402Headers.paymentRequired)
   const challenge = required == null ? undefined : decodePaymentRequired(required)
   const stated = [
@@ -83,7 +101,7 @@ export function readRefusal(header: HeaderReader, body: unknown): PaymentRefusal
   const prose = [memberOf(body, 'detail'), memberOf(body, 'title'), ...stated]
   const detail = prose.find((text) => text !== undefined && text !== '')?.slice(0, detailLengthMax)
   return {
-    isPassing: passing !== undefined,
+    isPassing: passing !== undefined || (status === 409 && !isBodyRead && reason === undefined),
     ...(reason === undefined ? {} : { reason }),
     ...(detail === undefined ? {} : { detail }),
   }

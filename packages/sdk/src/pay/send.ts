@@ -41,10 +41,9 @@ async function judge(sending: Sending, response: Response): Promise<Response> {
   if (response.status >= 500) throw unknownOutcome(sending, response)
   if (response.status === 402 || response.status === 409) {
     const body = await jsonOf(response)
-    const { isPassing, ...why } = readRefusal((name) => response.headers.get(name), body)
-    // Only the body of a 409 says whether the payment is still being served.
-    const isUnclear = response.status === 409 && body === unread && why.reason === undefined
-    if (isPassing || isUnclear) throw unknownOutcome(sending, response)
+    const header = (name: string): string | null => response.headers.get(name)
+    const { isPassing, ...why } = readRefusal({ status: response.status, header, body, isBodyRead: body !== unread })
+    if (isPassing) throw unknownOutcome(sending, response)
     throw new PaymentRejectedError(reported(sending, 'rejected', response), response, why)
   }
   const record = reported(sending, response.ok ? 'paid' : 'unknown', response)

@@ -142,18 +142,15 @@ function shownResponse(response: Responded): SellerResponse {
   }
 }
 
-/**
- * The outcome that a response to a credential states. A payment whose refusal passes may still be served or settled, and so may one with a 409
- * whose body did not arrive whole and which gives no reason elsewhere.
- */
+/** The outcome that a response to a credential states. A payment whose refusal passes may still be served or settled. */
 function outcomeOf(second: SendOutcome): 'paid' | 'refused' | 'unknown' {
   if (second.kind === 'failed') return 'unknown'
   const { status } = second
   if (status >= 200 && status < 300) return 'paid'
   if (status !== 402 && status !== 409) return 'unknown'
-  const isRead = second.isWhole && second.bytes.length <= challengeBodyMax
-  const { isPassing, reason } = readRefusal(headerOf(fieldsOf(second)), isRead ? jsonOf(second) : undefined)
-  return isPassing || (status === 409 && !isRead && reason === undefined) ? 'unknown' : 'refused'
+  const isBodyRead = second.isWhole && second.bytes.length <= challengeBodyMax
+  const body = isBodyRead ? jsonOf(second) : undefined
+  return readRefusal({ status, header: headerOf(fieldsOf(second)), body, isBodyRead }).isPassing ? 'unknown' : 'refused'
 }
 
 function jsonOf(response: Responded): unknown {
