@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -55,18 +55,24 @@ test('a storage that lists in pages returns all marks', async () => {
   marks.close()
 })
 
-test('a storage that takes requests and sends nothing fails each of them, after it was repeated', async () => {
-  let requests = 0
-  const silent = createServer(() => {
-    requests += 1
-  })
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-  const settings = { ...s3.settings, endpoint: `http://127.0.0.1:${(silent.address() as AddressInfo).port}` }
-  const blobs = await openS3Blobs(settings, { random: systemRandom, silentMs: 50 })
+/** The S3 files of a storage that responds by this function, and that is silent after 50 ms, or `silentMs`. */
+async function blobsOf(respond: RequestListener, silentMs = 50) {
+  const storage = createServer(respond)
+  await new Promise<void>((resolve) => storage.listen(0, '127.0.0.1', resolve))
+  const settings = { ...s3.settings, endpoint: `http://127.0.0.1:${(storage.address() as AddressInfo).port}` }
+  const blobs = await openS3Blobs(settings, { random: systemRandom, silentMs })
   onTestFinished(() => {
     blobs.close()
-    silent.closeAllConnections()
-    silent.close()
+    storage.closeAllConnections()
+    storage.close()
+  })
+  return blobs
+}
+
+test('a storage that takes requests and sends nothing fails each of them, after it was repeated', async () => {
+  let requests = 0
+  const blobs = await blobsOf(() => {
+    requests += 1
   })
   const unavailable = { code: 'file-storage-unavailable' }
   async function* content() {
@@ -76,4 +82,25 @@ test('a storage that takes requests and sends nothing fails each of them, after 
   expect(requests).toBe(4)
   await expect(blobs.delete(newBlobKey(systemRandom))).rejects.toMatchObject(unavailable)
   await expect(blobs.open(newBlobKey(systemRandom))).rejects.toMatchObject(unavailable)
+})
+
+test('requests wait for their connections while slow ones use all fifty, for longer than the storage may be silent', async () => {
+  const slow: ServerResponse[] = []
+  let isSlow = true
+  const blobs = await blobsOf((_, response) => {
+    if (isSlow) slow.push(response)
+    else response.writeHead(204).end()
+  }, 300)
+  const deletions = Promise.allSettled(Array.from({ length: 60 }, () => blobs.delete(newBlobKey(systemRandom))))
+  await expect.poll(() => slow.length).toBe(50)
+  const begunMs = performance.now()
+  const passedMs = (): number => {
+    for (const response of slow) response.writeProcessing()
+    return performance.now() - begunMs
+  }
+  // Four attempts of 300 ms, with the pauses between them.
+  await expect.poll(passedMs, { interval: 20, timeout: 10_000 }).toBeGreaterThan(2_500)
+  isSlow = false
+  for (const response of slow) response.writeHead(204).end()
+  expect((await deletions).filter(({ status }) => status === 'rejected')).toEqual([])
 })

@@ -76,6 +76,15 @@ test('ten owners with all slots that they may have leave a download to an eleven
   await expect(turns.take('slow 0')).rejects.toMatchObject({ code: 'service-unavailable' })
 })
 
+test('an empty range waits for a connection like a content, and is refused when it gets none in time', async () => {
+  const blobs = await aStore({ readsMax: 1, waitMsMax: 20 })
+  const content = await open(blobs, 'slow')
+  const nothing = () => blobs.open(key, { offset: 0, length: 0 }, 'other')
+  await expect(nothing()).rejects.toMatchObject({ code: 'service-unavailable' })
+  content.destroy()
+  expect((await nothing())?.size).toBe(largeBytes)
+})
+
 /** Writes a content whose reader stalls at the third piece, until `goOn`. */
 async function stalledAt3(content: ReusedBufferStream, gone?: AbortSignal) {
   const hash = createHash('sha256')

@@ -29,9 +29,9 @@ export async function openObject(
   object: OwnedObject,
   range: ByteRange | undefined,
 ): Promise<OpenedBlob | undefined> {
-  if (range !== undefined && (range.length === 0 || !isCount(range))) return openNothing(reads, object.name, range)
+  if (range !== undefined && (range.length === 0 || !isCount(range))) return openNothing(reads, object, range)
   const found = await getObject(reads, object, { range })
-  if (found === 'outside') return openNothing(reads, object.name, range)
+  if (found === 'outside') return openNothing(reads, object, range)
   if (found === undefined) return undefined
   const { body, length, size, etag } = found
   if (range !== undefined && length !== range.length) {
@@ -89,11 +89,12 @@ async function getObject(
 
 /** Handles ranges that cannot be requested from the storage: empty ones, and those outside the content. */
 async function openNothing(
-  { client }: Reads,
-  name: ObjectName,
+  { client, slots }: Reads,
+  { name, owner }: OwnedObject,
   range: ByteRange | undefined,
 ): Promise<OpenedBlob | undefined> {
-  const found = await undefinedIfNoObject(client.send(new HeadObjectCommand(name)))
+  const release = await slots.take(owner)
+  const found = await undefinedIfNoObject(client.send(new HeadObjectCommand(name))).finally(release)
   if (found === undefined || found === 'outside') return undefined
   const size = found.ContentLength ?? 0
   const isEmptyPart = range !== undefined && range.length === 0 && isCount(range) && range.offset <= size

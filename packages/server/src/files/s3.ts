@@ -10,6 +10,7 @@ import {
 import { createFairSemaphore } from '../platform/fair-semaphore.ts'
 import { memoryBudgets } from '../platform/memory-budgets.ts'
 import type { Random } from '../platform/random.ts'
+import { createSemaphores } from '../platform/semaphores.ts'
 import { BlobTooLarge, fail } from './errors.ts'
 import { type BlobKey, type BlobStore, isBlobKey, newBlobKey, type S3Settings } from './port.ts'
 import { openObject, type Reads, undefinedIfNoObject } from './s3-reading.ts'
@@ -25,6 +26,8 @@ const patience = { waitMsMax: 10_000, waitingMax: 1_000 }
 const stalledMs = 10_000
 /** Connections for all other requests. Each is used for as long as the storage takes. */
 const connectionsMax = 50
+/** How long a request waits for one of them: storage that is slow but sends and takes bytes has served those before it by then. */
+const connectionPatience = { waitMsMax: 600_000, waitingMax: 1_000 }
 /** A storage that sends and takes no byte in this time does not respond: the request is repeated, and then fails. A slow one may take longer. */
 const silentMs = 30_000
 const listMax = 500
@@ -51,7 +54,7 @@ export function createS3Blobs(
   settings: S3Settings,
   { random, uploadsBytes = uploadsBytesMax, now, ...own }: S3Options,
 ): BlobStore & { close(): void } {
-  const client = clientOf(settings, silenceOf(own))
+  const client = inTurn(clientOf(settings, silenceOf(own)))
   const reads = readsOf(settings, own)
   const memoryFor = createUploadBudget({ bytesMax: uploadsBytes, now })
   const at = (key: BlobKey) => ({ Bucket: settings.bucket, Key: nameOf(key) })
@@ -95,7 +98,20 @@ function silenceOf({ silentMs: ms = silentMs }: Pick<S3Options, 'silentMs'>): Ti
   return { connectionTimeout: ms, socketTimeout: ms }
 }
 
-/** Time limits of one attempt, in milliseconds: until it has a connection, of silence on the connection, and until the response begins. */
+/** A client whose requests wait for a connection before they begin, because the library counts the wait as a part of connecting. */
+function inTurn(client: S3Client): S3Client {
+  const withSemaphores = createSemaphores(connectionsMax, connectionPatience)
+  const connections = { name: 'connections', widthMax: connectionsMax }
+  client.middlewareStack.add((next) => (args) => withSemaphores([connections], () => next(args)), {
+    step: 'initialize',
+  })
+  return client
+}
+
+/**
+ * Time limits of one attempt, in milliseconds: until it has a connection, with the wait while others use all connections of the client; of silence
+ * on the connection; and until the response begins.
+ */
 export interface TimeLimits {
   readonly connectionTimeout: number
   readonly socketTimeout: number

@@ -1,4 +1,4 @@
-import { requestWaitLimits, waitForSlot } from './waiting-queue.ts'
+import { requestWaitLimits, type WaitLimits, waitForSlot } from './waiting-queue.ts'
 
 /** A queue with a limit of concurrent work in this process. */
 export interface Semaphore {
@@ -24,7 +24,7 @@ interface Queue {
  * row leave none for others; work that waits here occupies nothing. First come, first served. A waiter that times out, or finds the queue
  * full, is refused: 503 `service-unavailable`.
  */
-export function createSemaphores(connectionsMax: number): WithSemaphores {
+export function createSemaphores(connectionsMax: number, patience: WaitLimits = requestWaitLimits): WithSemaphores {
   const queues = new Map<string, Queue>()
 
   const acquire = async ({ name, widthMax }: Semaphore): Promise<() => void> => {
@@ -32,7 +32,7 @@ export function createSemaphores(connectionsMax: number): WithSemaphores {
     const queue = queues.get(name) ?? { running: 0, waiting: new Set() }
     queues.set(name, queue)
     if (queue.running < width) queue.running += 1
-    else await waitForSlot(queue.waiting, requestWaitLimits)
+    else await waitForSlot(queue.waiting, patience)
     return () => release(name, queue)
   }
   const release = (name: string, queue: Queue): void => {
