@@ -12,6 +12,7 @@ import { type BootOptions, bootServer, type RunningServer } from '../src/boot.ts
 import type { Config } from '../src/config.ts'
 import { foundOrganisation, upsertAccount } from '../src/features/organisations/index.ts'
 import type { PlanName } from '../src/features/plans/index.ts'
+import type { Clock } from '../src/platform/clock.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { newId, type OrganisationId } from '../src/platform/ids.ts'
 import { createLog } from '../src/platform/log.ts'
@@ -250,22 +251,27 @@ const Accepted = z.object({
   ),
 })
 
-/** A payer with a new account, funded on the chain when one is given. */
-export async function aPayer(chain?: DevChain, rawUsdc = 1_000_000_000n): Promise<Payer> {
+/** A payer with a new account, funded on the chain when one is given. Its signatures expire by the clock. */
+export async function aPayer(
+  chain?: DevChain,
+  rawUsdc = 1_000_000_000n,
+  clock: Clock = { now: () => new Date() },
+): Promise<Payer> {
   const account = privateKeyToAccount(generatePrivateKey())
   if (chain !== undefined) await fundToken(chain, 'USDC', account.address, rawUsdc)
-  return { account, credential: (challenge, changes = {}) => signCredential(account, challenge, changes) }
+  return { account, credential: (challenge, changes = {}) => signCredential(account, clock, challenge, changes) }
 }
 
 async function signCredential(
   account: PrivateKeyAccount,
+  clock: Clock,
   challenge: Answer,
   changes: CredentialChanges,
 ): Promise<string> {
   const required: unknown = JSON.parse(Buffer.from(String(challenge.body.x402), 'base64').toString('utf8'))
   const accepted = Accepted.parse(required).accepts[0]
   if (accepted === undefined) throw new Error('the challenge has no offer')
-  const now = Math.floor(Date.now() / 1000)
+  const now = Math.floor(clock.now().getTime() / 1000)
   const authorization: Authorization = {
     from: account.address,
     to: accepted.payTo as `0x${string}`,
