@@ -44,9 +44,6 @@ const usesOf: Readonly<Record<PartitionedTable['table'], (partition: Partition) 
 function usesOfPayments({ name, from = '', until = '', fromAt, untilAt }: Partition): readonly Use[] {
   const own = (condition: string): Sql => plain(`select exists (select from ${name} where ${condition}) as is`)
   const ended = `status in ('settlement_failed', 'voided')`
-  // A payment gets its id and its time within a minute.
-  const first = instantOf((fromAt?.getTime() ?? 0) - idLagMsMax)
-  const end = instantOf((untilAt?.getTime() ?? 0) + idLagMsMax)
   return [
     ['a payment is open', own(`status in ('verified', 'settling')`)],
     ['a payment is still checked', own('check_at is not null')],
@@ -71,11 +68,15 @@ function usesOfPayments({ name, from = '', until = '', fromAt, untilAt }: Partit
         select from relays where check_at is not null and purpose = 'payments' and subject_id >= ${from} and subject_id < ${until}
       ) as is`,
     ],
-    [
-      'payments are not counted yet',
-      sql`
-      select exists (select from payment_rollup_state where sealed_until < ${end})
-        or exists (select from payment_rollup_changes where at >= ${first} and at < ${end}) as is`,
-    ],
+    ['payments are not counted yet', isUncounted({ fromAt, untilAt })],
   ]
+}
+
+/** Whether a rollup still has to count payments of a period. A payment gets its id and its time within a minute. */
+function isUncounted({ fromAt, untilAt }: Pick<Partition, 'fromAt' | 'untilAt'>): Sql {
+  const first = instantOf((fromAt?.getTime() ?? 0) - idLagMsMax)
+  const end = instantOf((untilAt?.getTime() ?? 0) + idLagMsMax)
+  return sql`
+      select exists (select from payment_rollup_state where sealed_until < ${end})
+        or exists (select from payment_rollup_changes where at >= ${first} and at < ${end}) as is`
 }

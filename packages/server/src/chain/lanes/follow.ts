@@ -59,9 +59,8 @@ async function followReceipts(parts: LaneParts, senders: readonly Address[]): Pr
   const known = sent.flatMap((transaction) => {
     const receipt = found.get(transaction.id)
     // A receipt for a nonce that the chain has not reached is inconsistent.
-    if (receipt === undefined || countOf(transaction) <= transaction.nonce || receipt.blockNumber > head.number)
-      return []
-    return [{ transaction, receipt }]
+    const isReached = countOf(transaction) > transaction.nonce
+    return receipt === undefined || !isReached || receipt.blockNumber > head.number ? [] : [{ transaction, receipt }]
   })
   const { closed, unconfirmed } = await advanceAll(parts, known, head.number)
   // A receipt that only one node shows is none: otherwise that node could keep a transaction from being sent again.

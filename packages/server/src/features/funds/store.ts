@@ -227,9 +227,12 @@ export async function readUnderWay(
     ) as found on true`,
   )
   if (first === undefined) throw new Error('the database returned no time')
-  const rows = [first, ...others]
+  return underWayOf(first.readAt, [first, ...others])
+}
+
+function underWayOf(readAt: Date, rows: readonly z.output<typeof UnderWayRow>[]): UnderWay {
   return {
-    readAt: first.readAt,
+    readAt,
     senders: new Set(rows.flatMap(({ owner, seq }) => (owner !== null && seq === null ? [owner] : []))),
     authorizations: rows.flatMap(({ owner, seq, asset, nonce }) =>
       owner === null || seq === null || asset === null || nonce === null ? [] : [{ owner, seq, asset, nonce }],

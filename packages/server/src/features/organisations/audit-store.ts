@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { operatorLog, StoredRecord } from '../../platform/audit.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import {
   conjunction,
   filtered,
@@ -40,11 +40,7 @@ export function listAuditRecords(
   filters: AuditFilters,
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<ListedRows<AuditRow>> {
-  const { action, target, actor, from, to } = filters
-  // The sequence follows the time but for the clocks of several processes: the period's records are found a minute wider.
-  const firstAfter = (time: Date) =>
-    sql`coalesce((select a.sequence from audit_log a where a.organisation_id = ${tenant.organisationId} and a.created_at >= ${time}
-      order by a.created_at, a.sequence limit 1), ${bigintMax})`
+  const { action, target, actor } = filters
   const columnsOf = [
     [sql`target`, target] as const,
     [sql`coalesce(actor ->> 'apiKeyId', actor ->> 'accountId')`, actor] as const,
@@ -55,11 +51,6 @@ export function listAuditRecords(
     below: page.after ?? bigintMax,
     hasPartitions: true,
   })
-  const period = conjunction([
-    within(sql`created_at`, filters),
-    ...(from === undefined ? [] : [sql`sequence >= ${firstAfter(instantOf(from.getTime() - idLagMsMax))}`]),
-    ...(to === undefined ? [] : [sql`sequence < ${firstAfter(instantOf(to.getTime() + idLagMsMax))}`]),
-  ])
   return listRows(
     db,
     AuditRow,
@@ -68,8 +59,24 @@ export function listAuditRecords(
     select id, sequence, environment, action, actor, request_id, target, details, created_at, previous_hash, hash from audit_log
     where organisation_id = ${tenant.organisationId}
       and (environment is null or environment = ${tenant.environment} or ${tenant.environment}::text = 'live')
-      and ${where} and ${period} order by ${order}`,
+      and ${where} and ${inPeriod(tenant, filters)} order by ${order}`,
   )
+}
+
+/**
+ * Selects the records of a period. Sequences follow the time except for differences between the clocks of several processes, so the index on
+ * sequences is read a minute wider on both sides.
+ */
+function inPeriod({ organisationId }: Tenant, period: Period): Sql {
+  const { from, to } = period
+  const firstAfter = (time: Date) =>
+    sql`coalesce((select a.sequence from audit_log a where a.organisation_id = ${organisationId} and a.created_at >= ${time}
+      order by a.created_at, a.sequence limit 1), ${bigintMax})`
+  return conjunction([
+    within(sql`created_at`, period),
+    ...(from === undefined ? [] : [sql`sequence >= ${firstAfter(instantOf(from.getTime() - idLagMsMax))}`]),
+    ...(to === undefined ? [] : [sql`sequence < ${firstAfter(instantOf(to.getTime() + idLagMsMax))}`]),
+  ])
 }
 
 /** Returns records of the operator's own log, newest first. */

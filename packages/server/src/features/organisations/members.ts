@@ -166,19 +166,17 @@ export function setRoleAsOperator(
   return setRole(ctx, { organisationId, ...member, isLive: true }, async () => undefined)
 }
 
+interface RoleChange {
+  readonly organisationId: OrganisationId
+  readonly accountId: AccountId
+  readonly role: Role
+  /** Whether the member gets access to the live environment. */
+  readonly isLive: boolean
+}
+
 function setRole(
   ctx: Acting,
-  {
-    organisationId,
-    accountId,
-    role,
-    isLive: givesLive,
-  }: {
-    readonly organisationId: OrganisationId
-    readonly accountId: AccountId
-    readonly role: Role
-    readonly isLive: boolean
-  },
+  { organisationId, accountId, role, isLive: givesLive }: RoleChange,
   refuse: (tx: Tx, member: MemberRow) => Promise<void>,
 ): Promise<Member> {
   return ctx.db.tx(async (tx) => {

@@ -136,21 +136,20 @@ const News = z.object({
 })
 export type News = z.output<typeof News>
 
+/** Bounds of one read of several vaults. Vaults that have expired at `now` are gone. */
+interface NewsBounds {
+  readonly now: Date
+  readonly eventsOfVaultMax: number
+  readonly rowsMax: number
+  readonly bytesMax: number
+}
+
 /**
  * Returns what is new in any of these vaults, in one statement: nothing for a vault without new events, events in their order,
  * and `isGone` if the vault no longer exists. The sequence of a vault has no gap and is assigned under its row lock, so no
  * earlier event can appear after this read. A read ends with the event that reaches `bytesMax`; it reads no payloads after that one.
  */
-export function listNews(
-  db: Queryable,
-  followed: readonly Followed[],
-  bounds: {
-    readonly now: Date
-    readonly eventsOfVaultMax: number
-    readonly rowsMax: number
-    readonly bytesMax: number
-  },
-): Promise<News[]> {
+export function listNews(db: Queryable, followed: readonly Followed[], bounds: NewsBounds): Promise<News[]> {
   return db.many(
     News,
     sql`
