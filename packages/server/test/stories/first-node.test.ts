@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
 import { type LyingNode, startLyingNode } from '../lying-node.ts'
 import { createFakeScreening } from '../screening-double.ts'
-import { type Answer, aPayer, aWorld, type Org, type World } from '../world.ts'
+import { type Answer, aPayer, aWorld, codeOf, type Org, type World } from '../world.ts'
 
 // Three nodes of one chain. The first is used where one suffices, and it misbehaves as a test says.
 let chain: DevChain
@@ -123,15 +123,31 @@ test('a first node that calls every transaction underpriced causes no higher off
   expect(await attemptsMax()).toBe(1)
 })
 
-test('money that arrives after a wallet was deleted is not booked, although the first node then showed a far higher block', async () => {
-  await allUp()
-  const [deleted, other] = [await world.wallet(org), await world.wallet(org)]
+/** Makes the first node show its latest block under a far higher number. */
+function showFarHigherBlock(): void {
   first.lie('eth_getBlockByNumber', async ({ params, truth }) => {
     const reply = await truth()
     return 'result' in reply && params[0] === 'latest'
       ? { result: { ...Object(reply.result), number: '0x3b9aca00' } }
       : reply
   })
+}
+
+test('an empty master wallet is retired, although the first node shows a far higher block', async () => {
+  await allUp()
+  const master = await world.call(org.testKey, 'POST', '/wallet-infra/master-wallets', {
+    chain: 'base',
+    supportedTokens: ['USDC'],
+  })
+  showFarHigherBlock()
+  const retired = await world.call(org.testKey, 'DELETE', `/wallet-infra/master-wallets/${master.body.id}`)
+  expect([retired.status, codeOf(retired)]).toEqual([204, ''])
+})
+
+test('money that arrives after a wallet was deleted is not booked, although the first node then showed a far higher block', async () => {
+  await allUp()
+  const [deleted, other] = [await world.wallet(org), await world.wallet(org)]
+  showFarHigherBlock()
   const removed = await world.call(org.testKey, 'DELETE', `/wallet-infra/byo-wallets/${deleted.id}`)
   expect(removed.status).toBe(204)
   first.tellTheTruth()

@@ -21,6 +21,8 @@ export interface Decision {
   readonly block: DecisionBlock
   /** The height at the required depth, before `atMost` was applied. */
   readonly newest: bigint
+  /** The highest height at the required depth that a node near the majority shows: `newest`, or above it where a node is slightly behind. */
+  readonly highest: bigint
   /** The block parameter (EIP-1898). A node whose canonical block at that height differs returns an error. */
   readonly at: { readonly blockHash: string; readonly requireCanonical: true }
   /** The nodes that have shown the block in time. */
@@ -77,7 +79,8 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
         async (voter) => [voter, await placeOf(voter)] as const,
         ([voter, { height }]) => areNear([...prompt.set(voter, height).values()], needed, lagBlocks),
       )
-      const newest = commonHeight([...prompt.values()], needed, lagBlocks)
+      const heights = [...prompt.values()]
+      const newest = commonHeight(heights, needed, lagBlocks)
       if (newest === undefined) return undefined
       const height = atMost !== undefined && atMost < newest ? atMost : newest
       if (height < 0n) return undefined
@@ -91,6 +94,7 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
       return {
         block,
         newest,
+        highest: highestOf(heights.filter((shown) => shown <= newest + lagBlocks)),
         at: { blockHash: block.hash, requireCanonical: true },
         nodes: voters.flatMap((one) => (agreed.some(({ voter }) => voter === one) ? [one.rpc] : [])),
         vote: voteAmong(voters, async (voter) => {
@@ -248,8 +252,12 @@ export function heightIn(
 
 /** Whether enough nodes are near the highest: a node that shows an old height does not decide with one other while the rest are late. */
 function areNear(heights: readonly bigint[], needed: number, lagBlocks: bigint): boolean {
-  const highest = heights.reduce((most, height) => (height > most ? height : most), 0n)
+  const highest = highestOf(heights)
   return heights.filter((height) => height >= highest - lagBlocks).length >= needed
+}
+
+function highestOf(heights: readonly bigint[]): bigint {
+  return heights.reduce((most, height) => (height > most ? height : most), 0n)
 }
 
 /**

@@ -12,7 +12,10 @@ type Vote = 'yes' | 'no'
 export function createTransferReads(network: Network, quorum: Quorum): ConfirmedReads {
   const decide = () => quorum.decide(network.depositFinality)
   return {
-    newestBlock: async () => (await quorum.decide({ depth: 1 }))?.block,
+    async newestBlock() {
+      const decision = await quorum.decide({ depth: 1 })
+      return decision && { ...decision.block, highest: decision.highest }
+    },
     finalBlock: async () => (await decide())?.block.number,
     async confirmTransfers(claims) {
       const decision = claims.length === 0 ? undefined : await decide()

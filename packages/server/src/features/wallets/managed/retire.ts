@@ -82,10 +82,9 @@ async function refuseFundedOn(
   network: Network,
 ): Promise<boolean> {
   const chain = ctx.chains.on(network)
-  const [dust, newest, head] = await Promise.all([dustOf(network, chain), chain.blocks.newestBlock(), chain.head()])
+  const [dust, newest] = await Promise.all([dustOf(network, chain), chain.blocks.newestBlock()])
   if (newest === undefined) throw failChain('chain-unavailable', {}, new Error('too few nodes agree on a block'))
-  // Of two nodes of which one is behind, the majority's block is the older one.
-  const block = head.number > newest.number ? head.number : newest.number
+  const { highest: block } = newest
   let hasFrozen = await refuseHoldings(ctx, chain, { dust, block }, [wallet])
   // A child has a transaction once its first deposit is booked.
   if (!(await ctx.deposits.isBookedInTime(ctx.db, network.name, { block, msMax: bookingMsMax })))
