@@ -71,6 +71,9 @@ export function liveScenarios({ dev, open }: Stage): void {
       const before = await place()
       await afterEvents(page, perSecond)
       expect(await place()).toEqual(before)
+      await page.unrouteAll({ behavior: 'ignoreErrors' })
+      await page.getByLabel('Status', { exact: true }).selectOption('settlement_failed')
+      await page.getByRole('button', { name: /new payments$/ }).waitFor({ state: 'detached' })
     })
   })
 
@@ -93,7 +96,13 @@ export function liveScenarios({ dev, open }: Stage): void {
   test('a refresh that failed is repeated although nothing more happens', async () => {
     await open({}, async (page) => {
       let isDown = true
+      let requestedAt = performance.now()
+      page.on('request', (request) => {
+        if (request.url().includes('/payments/logs?')) requestedAt = performance.now()
+      })
       const stale = await withStaleList(page, () => isDown)
+      // Longer than the delays within a refresh, so that only a retry brings the next one.
+      await expect.poll(() => performance.now() - requestedAt).toBeGreaterThan(1_500)
       isDown = false
       await stale.waitFor({ state: 'detached' })
     })
@@ -107,7 +116,21 @@ export function liveScenarios({ dev, open }: Stage): void {
     })
   })
 
-  test('a list of payments whose refresh fails says so until a refresh succeeds', async () => {
+  test('the retries of a refresh that failed end with its list', async () => {
+    await open({}, async (page) => {
+      await page.clock.install()
+      const stale = await withStaleList(page, () => true)
+      await page.getByLabel('Status', { exact: true }).selectOption('settled')
+      await stale.waitFor({ state: 'detached' })
+      const requested: string[] = []
+      page.on('request', (request) => requested.push(request.url()))
+      await page.clock.fastForward(6_000)
+      await page.evaluate(() => undefined)
+      expect(requested.filter((url) => url.includes('/payments/logs?') && !url.includes('status='))).toEqual([])
+    })
+  })
+
+  test('a list of payments whose refresh failed is refreshed by the next events, and says so until then', async () => {
     await open({}, async (page) => {
       await withLongList(page)
       await flood(page, { perSecond: 50, paymentIds })
@@ -119,7 +142,9 @@ export function liveScenarios({ dev, open }: Stage): void {
       const stale = page.getByText('The list could not be refreshed: newer payments may be missing.')
       await stale.waitFor()
       isDown = false
-      await stale.waitFor({ state: 'detached' })
+      // Three seconds of the page: sooner than a refresh is repeated without events.
+      await afterEvents(page, 150)
+      expect(await stale.count()).toBe(0)
     })
   })
 

@@ -1,6 +1,6 @@
 import type { PaymentLog } from '@purser/sdk'
 import { hashKey, type QueryKey, useQueryClient } from '@tanstack/react-query'
-import { useCallback, useState } from 'react'
+import { useCallback, useEffect, useRef, useState } from 'react'
 import { usePurser } from '../../api/context.ts'
 import type { LiveEvent } from '../../live/live-events.ts'
 import { useLiveEvents } from '../../live/use-live.ts'
@@ -9,7 +9,7 @@ import { type filtersOf, firstPage, mergeFirstPage, type PaymentPages, withStatu
 
 /** Minimum time between two refreshes of the first page. */
 const readMsMin = 400
-/** A failed refresh is repeated once after this time: on a quiet account no event causes another one. */
+/** While the last refresh has failed, it is repeated after this time: on a quiet account no event causes another one. */
 const retryMs = 5_000
 /** Scroll positions up to this count as the top of the page. */
 const topPixels = 120
@@ -42,8 +42,18 @@ export function useLivePayments(
   const [arrived, setArrived] = useState<ReadonlySet<string>>(new Set())
   const key = hashKey(queryKey)
   const [staleKey, setStaleKey] = useState<string>()
+  const reading = useRef<AbortSignal>(undefined)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was read and counted for another list ends with it
+  useEffect(() => {
+    const ending = new AbortController()
+    reading.current = ending.signal
+    return () => {
+      ending.abort()
+      setWaiting(0)
+    }
+  }, [key])
   const read = useCallback(async () => {
-    const first = await firstPage(purser, filters)
+    const first = await firstPage(purser, filters, undefined, reading.current)
     const old = queries.getQueryData<PaymentPages>(queryKey)
     if (old === undefined) return
     const known = new Set(old.pages.flatMap(({ items }) => items.map(({ id }) => id)))
@@ -56,13 +66,16 @@ export function useLivePayments(
   }, [purser, queries, queryKey, filters, shows])
   const refresh = useCallback(() => {
     const succeed = () => setStaleKey((stale) => (stale === key ? undefined : stale))
-    const fail = () => setStaleKey(key)
-    return read().then(succeed, () => {
-      fail()
-      return new Promise((resolve) => setTimeout(resolve, retryMs)).then(read).then(succeed, fail)
-    })
+    const signal = reading.current
+    return read().then(succeed, () => signal?.aborted !== true && setStaleKey(key))
   }, [read, key])
   const schedule = useThrottled(readMsMin, refresh)
+  const isStale = staleKey === key
+  useEffect(() => {
+    if (!isStale) return
+    const retry = setInterval(schedule, retryMs)
+    return () => clearInterval(retry)
+  }, [isStale, schedule])
   useLiveEvents(['payment.'], (events) => {
     const statuses = new Map(events.flatMap(statusOf))
     if (statuses.size > 0)
@@ -77,7 +90,7 @@ export function useLivePayments(
     window.scrollTo({ top: 0 })
     void refresh()
   }, [refresh])
-  return { waiting, arrived, isStale: staleKey === key, show }
+  return { waiting, arrived, isStale, show }
 }
 
 const statusOfType: Readonly<Record<string, PaymentLog['status']>> = {
