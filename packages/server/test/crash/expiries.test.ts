@@ -170,7 +170,6 @@ test.each(halfWay)(
     await keeper.start()
     await expect.poll(leftToEnd, { timeout: 90_000, interval: 100 }).toBe(0)
     await expectEnds(vaults)
-    await keeper.end('SIGKILL')
   },
 )
 

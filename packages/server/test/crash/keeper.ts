@@ -25,6 +25,7 @@ export function keepService({ prepare }: Pick<Deployment, 'prepare'>): Keeper {
       return living
     },
     async start() {
+      if (living !== undefined) return living
       starting = next.then((waiting) => {
         waiting.go()
         return waiting.up()
