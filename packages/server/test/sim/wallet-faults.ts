@@ -52,7 +52,7 @@ export const walletFaults: readonly Fault[] = [
   },
   {
     name: 'a-nonce-is-reused',
-    file: 'chain/lanes/sign.ts',
+    file: 'chain/lanes/send.ts',
     find: 'const { nonce, toAddress: to, value } = row',
     replace: 'const { toAddress: to, value } = row\n  const nonce = row.nonce - (row.nonce % 2n)',
     within: 30,

@@ -1,29 +1,34 @@
-import { type Address, type Hex, l1FeeOf } from '@purser/protocol'
+import { type Address, type Hex, l1FeeOf, tokenByAddress } from '@purser/protocol'
 import type { Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
-import { isProblem } from '../../platform/errors.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx, type LeaseSet } from '../../platform/leases/store.ts'
 import { type Fees, replacementFees, takesDataGas } from '../fees/fees.ts'
-import type { Chain, SendResponse } from '../port.ts'
-import type { CoversRaise, Handlers, LaneTransaction } from './port.ts'
-import { listEarlierRaw, listKnownHashes, listLatestRaw, listSigned } from './recovery-store.ts'
-import { type Signed, type SigningParts, sign, signedGasLimit } from './sign.ts'
+import type { Chain, FeeSponsor, SendResponse, SignedTransaction, TempoFields, TempoTransaction } from '../port.ts'
+import type { CoversRaise, Handlers, LaneSigner, LaneTransaction } from './port.ts'
+import { listEarlierRaw, listKnownHashes, listLatestRaw } from './recovery-store.ts'
+import { affordableFees, feesForMoreGas, lacksGas } from './replacement.ts'
 import {
   type AttemptRow,
+  type CallData,
   findCallData,
   insertAttempts,
   type LaneTransactionRow,
   listAttempts,
   listUnsent,
   markBroadcast,
+  type SignedAttempt,
   type Unsent,
 } from './store.ts'
 
 /** Dependencies of one turn over the lanes of a network. */
-export interface LaneParts extends SigningParts {
+export interface LaneParts {
   readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics' | 'witness'>
   readonly chain: Chain
+  /** The signer of a resumed account. */
+  readonly signerOf: (account: Address) => LaneSigner
+  /** Pays the fees of sponsored transactions. Without a sponsor, those are not sent. */
+  readonly sponsor?: FeeSponsor | undefined
   readonly handlers: Handlers
   /** The leases under which the turn began. Every write checks them; after losing them the turn can only rebroadcast stored bytes. */
   readonly leased: LeaseSet
@@ -148,6 +153,87 @@ async function signPlanned(parts: LaneParts, unsent: readonly Unsent[]): Promise
   return attempts.length
 }
 
+/** A transaction to sign, as its next attempt. */
+interface Wanted {
+  readonly transaction: LaneTransactionRow
+  readonly called: CallData
+  readonly sequence: number
+  readonly fees: Fees
+}
+
+interface Signed {
+  readonly transaction: LaneTransactionRow
+  readonly attempt: SignedAttempt
+}
+
+/** Signs attempts with the fees of each, and with the present gas of its bytes. Nothing is stored or sent. */
+async function sign(parts: LaneParts, wanted: readonly Wanted[]): Promise<Signed[]> {
+  const dataGas = takesDataGas(parts.chain.network) ? (await parts.chain.offeredFees()).dataGas : 0n
+  const createdAt = parts.deps.clock.now()
+  return Promise.all(
+    wanted.map(async ({ transaction, called, sequence, fees: { maxFee, priorityFee } }) => {
+      const fees = { maxFee, priorityFee }
+      const { hash, raw } = await signForm(parts, transaction, { ...called, fees, dataGas })
+      return { transaction, attempt: { transactionId: transaction.id, sequence, hash, raw, ...fees, createdAt } }
+    }),
+  )
+}
+
+/**
+ * Signs a lane's transaction in its network's format: EIP-1559, or Tempo's type 0x76 on networks without a native coin, whose fee is paid in the
+ * row's fee token. Without a fee token, the called token pays, which the account has because it sends it. Throws when a required signer is missing;
+ * nothing is sent then. `dataGas` for each 256 bytes (see `OfferedFees`) is added to the stored gas limit, which is for the execution.
+ */
+function signForm(
+  parts: LaneParts,
+  row: LaneTransactionRow,
+  { data, before, fees, dataGas }: CallData & { readonly fees: Fees; readonly dataGas: bigint },
+): Promise<SignedTransaction> {
+  const { network } = parts.chain
+  const { nonce, toAddress: to, value } = row
+  const gasLimit = row.gasLimit + l1FeeOf(dataGas, row.dataBytes)
+  const { chainId } = network
+  const offered = { maxFeePerGas: fees.maxFee, maxPriorityFeePerGas: fees.priorityFee }
+  if (network.nativeCoin !== null)
+    return parts.signerOf(row.sender).signTransaction({ chainId, nonce, to, data, value, gasLimit, ...offered })
+  if (to === null) throw new Error('a transaction without a recipient cannot be sent here')
+  const calls = [...before, { to, value, data }]
+  const times = { validBefore: undefined, validAfter: undefined }
+  const fields = { chainId, calls, nonceKey: 0n, nonce, ...times, gasLimit, ...offered }
+  if (row.isSponsored) return signSponsored(parts, row, fields)
+  const feeToken = row.feeToken ?? tokenByAddress(network, to)?.address
+  return signOwn(parts, row, { ...fields, feeToken, feePaidBy: 'sender' })
+}
+
+async function signOwn(parts: LaneParts, row: LaneTransactionRow, fields: TempoFields): Promise<SignedTransaction> {
+  const { raw, hash } = await signTempo(parts, row, fields)
+  if (hash === undefined) throw new Error('a transaction whose sender pays the fee must have a hash')
+  return { raw, hash }
+}
+
+/** The sponsor pays the fee and names the token. The planner has bounded the cost. */
+async function signSponsored(
+  parts: LaneParts,
+  row: LaneTransactionRow,
+  fields: Omit<TempoFields, 'feeToken' | 'feePaidBy'>,
+): Promise<SignedTransaction> {
+  const { feeToken } = row
+  if (parts.sponsor === undefined || feeToken === null)
+    throw new Error('a sponsored transaction has no sponsor or no fee token')
+  const own = await signTempo(parts, row, { ...fields, feeToken: undefined, feePaidBy: 'sponsor' })
+  return parts.sponsor.signTempoFeePayer(own, feeToken)
+}
+
+async function signTempo(
+  { signerOf }: LaneParts,
+  { sender }: LaneTransactionRow,
+  fields: TempoFields,
+): Promise<TempoTransaction> {
+  const signed = await signerOf(sender).signTempoTransaction?.(fields)
+  if (signed === undefined) throw new Error('the account has no signer for a network without a native coin')
+  return signed
+}
+
 /**
  * Stores signed attempts atomically before they are sent. Returns false, and stores nothing, where their fees are not covered. Throws when a lease was
  * lost; nothing is sent then.
@@ -247,35 +333,22 @@ async function handleResponses(
     const [response, latest] = [responses[index], attempts.at(-1)]
     if (response?.outcome === 'refused') {
       reportRefusal(parts, transaction, response.words)
-      if (latest !== undefined && latest.sequence > 0)
-        await sendCovered(parts, await listEarlierRaw(parts.deps.db, transaction.id, latest.sequence))
-      if (latest !== undefined && lacksGas(response.words)) await raiseGas(parts, transaction, latest)
-      else await lowerFees(parts, transaction, attempts)
+      if (latest !== undefined) await handleRefusal(parts, transaction, { latest, words: response.words })
     }
     if (response?.outcome === 'underpriced' && latest !== undefined) await replace(parts, transaction, latest)
   }
 }
 
-/** How nodes refuse a transaction whose gas limit does not cover its bytes. */
-function lacksGas(words: string): boolean {
-  return /intrinsic gas/i.test(words)
-}
-
-/** A node that refuses every gas limit gets a new attempt no more often than this. */
-const raiseGasMs = 60_000
-
-/** Signs the transaction again with the gas that its bytes take now, where they take more than when it was signed. */
-async function raiseGas(parts: LaneParts, transaction: LaneTransactionRow, last: AttemptRow): Promise<void> {
-  const signedMs = parts.deps.clock.now().getTime() - last.createdAt.getTime()
-  if (!takesDataGas(parts.chain.network) || signedMs < raiseGasMs) return
-  const [{ maxFee, priorityFee, baseFee, dataGas }, [latest]] = await Promise.all([
-    parts.chain.offeredFees(),
-    listSigned(parts.deps.db, transaction.id),
-  ])
-  const gasLimit = transaction.gasLimit + l1FeeOf(dataGas, transaction.dataBytes)
-  if (latest === undefined || signedGasLimit(latest.raw) >= gasLimit) return
-  const fees = baseFee > last.maxFee ? { maxFee, priorityFee } : last
-  await signAgain(parts, { transaction, last, fees })
+/** Sends the earlier attempts too, and signs the transaction again if other fees or another gas limit may help. */
+async function handleRefusal(
+  parts: LaneParts,
+  transaction: LaneTransactionRow,
+  { latest, words }: { readonly latest: AttemptRow; readonly words: string },
+): Promise<void> {
+  if (latest.sequence > 0)
+    await sendCovered(parts, await listEarlierRaw(parts.deps.db, transaction.id, latest.sequence))
+  const fees = await (lacksGas(words) ? feesForMoreGas : affordableFees)(parts, transaction, latest)
+  if (fees !== undefined) await signAgain(parts, { transaction, last: latest, fees })
 }
 
 function reportRefusal({ deps }: LaneParts, transaction: LaneTransactionRow, why: string): void {
@@ -288,25 +361,6 @@ function reportRefusal({ deps }: LaneParts, transaction: LaneTransactionRow, why
     .inc({ network: transaction.network })
   const details = { network: transaction.network, sender: transaction.sender, nonce: transaction.nonce.toString(), why }
   deps.log.error(details, 'the node refuses a transaction; it is kept and will be retried')
-}
-
-/**
- * Signs the transaction again at fees that its account can pay, when it can pay for none of its attempts because fees have risen since its balance
- * was checked. The more expensive bytes stay stored, since they may still be mined.
- */
-async function lowerFees(
-  parts: LaneParts,
-  transaction: LaneTransactionRow,
-  attempts: readonly AttemptRow[],
-): Promise<void> {
-  const last = attempts.at(-1)
-  if (last === undefined) return
-  const fees = await affordableFees(parts, transaction, last).catch(undefinedIfUnavailable)
-  if (fees !== undefined) await signAgain(parts, { transaction, last, fees })
-}
-
-function undefinedIfUnavailable(error: unknown): undefined {
-  if (!isProblem(error, 'chain-unavailable')) throw error
 }
 
 /** Signs the same transaction again at a higher fee. */
@@ -329,40 +383,6 @@ async function coverOf(
 
 function logWaiting({ deps }: LaneParts, { network, sender, nonce }: LaneTransactionRow, why: string): void {
   deps.log.error({ network, sender, nonce: nonce.toString() }, `a transaction waits: ${why}`)
-}
-
-/**
- * The fees that an account can still afford for its next transaction, when it cannot pay for any of the attempts signed so far: its whole balance.
- * Undefined when it can pay for an attempt that covers the base fee and the gas of its bytes, when the affordable fee is below the base fee, and while the
- * nodes do not agree on the balance. The transaction then waits for coin or for a lower base fee.
- */
-async function affordableFees(
-  { chain, deps }: LaneParts,
-  { id, sender, nonce, value, gasLimit, dataBytes }: LaneTransactionRow,
-  last: Fees,
-): Promise<Fees | undefined> {
-  if (chain.network.nativeCoin === null) return undefined
-  const [[holding], next, { baseFee, l1Fee, dataGas }, signed] = await Promise.all([
-    chain.agreedHoldings([{ account: sender, tokens: [] }]),
-    chain.transactionCount(sender),
-    chain.offeredFees(),
-    listSigned(deps.db, id),
-  ])
-  // Rounded down, so that it never exceeds the balance.
-  const gasOfData = l1FeeOf(dataGas, dataBytes)
-  const beside = gasOfData === 0n ? l1FeeOf(l1Fee, dataBytes) : 0n
-  const payable = (holding?.native ?? 0n) - value - beside
-  const most = payable / (gasLimit + gasOfData)
-  if (nonce !== next || most <= 0n || most < baseFee) return undefined
-  // `dataGas` is twice what the bytes take now, so half of it covers them.
-  const gasNeeded = gasLimit + gasOfData / 2n
-  const isPayable = ({ maxFee, raw }: (typeof signed)[number]): boolean => {
-    const limit = signedGasLimit(raw)
-    return maxFee >= baseFee && limit >= gasNeeded && limit * maxFee <= payable
-  }
-  return signed.some(isPayable)
-    ? undefined
-    : { maxFee: most, priorityFee: last.priorityFee < most ? last.priorityFee : most }
 }
 
 /** A stored transaction in the form that handlers receive, with this hash. */

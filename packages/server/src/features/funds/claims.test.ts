@@ -6,7 +6,8 @@ import type { Tenant } from '../../platform/ctx.ts'
 import { sql } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import { pruneReservations } from './index.ts'
-import { areCovered, type FundsClaim, type Snapshot, spendableOf } from './snapshot.ts'
+import { areCovered, type FundsClaim } from './needs.ts'
+import { type Snapshot, spendableOf } from './snapshot.ts'
 import {
   type Allowed,
   assignReservations,

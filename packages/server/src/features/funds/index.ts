@@ -10,38 +10,25 @@ import { deleteEnded, listEndedNetworks, markReservationsEnded } from './store.t
 
 export type { AmountOnHold, HoldQuestion } from './deposit-book.ts'
 export {
-  bytesOf,
-  type Coin,
+  areCovered,
   contendedBy,
-  feeInToken,
-  feeOfCall,
-  feeOfCalls,
-  feeOfGas,
+  type FundsClaim,
   fundErrors,
+  lockCovered,
   nativeCoinOf,
   needOf,
-  type Prices,
   payGas,
-  plainFee,
-  plainGas,
   refuseShort,
   retryOnContention,
   topUpOf,
-} from './needs.ts'
-export { createReadFunds } from './read-funds.ts'
-export {
-  areCovered,
-  type Funds,
-  type FundsClaim,
-  lockCovered,
-  type Snapshot,
-  type Spendable,
   waitForDeposits,
   withFunds,
-} from './snapshot.ts'
+} from './needs.ts'
+export { createReadFunds, type Funds, type Snapshot, type Spendable } from './snapshot.ts'
 export {
   assignReservations,
   authorizeReservation,
+  type Coin,
   dropReservations,
   endAllowances,
   endReservations,

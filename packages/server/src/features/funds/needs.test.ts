@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { feeInToken, shortagesOf, topUpOf } from './needs.ts'
+import { feeInToken } from '../../chain/fees/costs.ts'
+import { shortagesOf, topUpOf } from './needs.ts'
 
 const usdc = { symbol: 'USDC', decimals: 6, address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' } as const
 const ether = { symbol: 'ETH', decimals: 18, address: undefined } as const

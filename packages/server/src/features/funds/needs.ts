@@ -1,7 +1,19 @@
-import { type Address, formatAmount, type Hex, l1FeeOf, type Network } from '@purser/protocol'
-import type { OfferedFees } from '../../chain/port.ts'
+import { formatAmount, type Network } from '@purser/protocol'
+import { fail as failChain } from '../../chain/errors.ts'
+import { feeInToken, feeOfCalls, feeOfGas, type PricedCall, type Prices, plainFee } from '../../chain/fees/costs.ts'
 import type { Clock } from '../../platform/clock.ts'
-import { defineErrors } from '../../platform/errors.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { defineErrors, isProblem } from '../../platform/errors.ts'
+import {
+  type BookPort,
+  bookingMsMax,
+  type Deps,
+  type Funds,
+  type ReadFunds,
+  type Snapshot,
+  spendableOf,
+} from './snapshot.ts'
+import { type Coin, lockOwners, type WalletAsset, type Want } from './store.ts'
 
 const fail = defineErrors({
   'insufficient-balance': {
@@ -19,14 +31,6 @@ const fail = defineErrors({
 })
 /** The error of operations that pay from a managed wallet. */
 export const fundErrors = fail.table
-
-/** A token or a chain's native coin, with the decimals of its amounts. */
-export interface Coin {
-  readonly symbol: string
-  readonly decimals: number
-  /** Undefined for the chain's native coin. */
-  readonly address: Address | undefined
-}
 
 /** The coin in which the network's gas is paid; undefined if a token pays it (Tempo). */
 export function nativeCoinOf({ nativeCoin }: Network): Coin | undefined {
@@ -131,48 +135,6 @@ function insufficientBalance(balances: readonly Shortage[], cause?: unknown): Er
   return fail('insufficient-balance', { detail, balances }, cause)
 }
 
-/** Gas of a plain payment of the coin to an account without code. */
-export const plainGas = 21_000n
-
-/** Gas price, and the L1 fee of the network, from which the cost of a transaction is computed. */
-export type Prices = Pick<OfferedFees, 'maxFee' | 'l1Fee'>
-
-/** A call whose gas is to be paid. */
-interface PricedCall {
-  readonly gasLimit: bigint
-  readonly data: Hex
-}
-
-/** Most wei that a transaction costs in addition to its value: the balance that a node requires. */
-export function feeOfCall({ gasLimit, data }: PricedCall, prices: Prices): bigint {
-  return feeOfGas({ gasLimit, dataBytes: bytesOf(data) }, prices)
-}
-
-export function bytesOf(data: Hex): number {
-  return data.length / 2 - 1
-}
-
-/** As `feeOfCall`, from the number of bytes of call data. */
-export function feeOfGas(
-  { gasLimit, dataBytes }: { readonly gasLimit: bigint; readonly dataBytes: number },
-  { maxFee, l1Fee }: Prices,
-): bigint {
-  return gasLimit * maxFee + l1FeeOf(l1Fee, dataBytes)
-}
-
-/** Most wei that a plain coin payment costs in addition to its value. */
-export function plainFee(prices: Prices): bigint {
-  return feeOfCall({ gasLimit: plainGas, data: '0x' }, prices)
-}
-
-const attodollarDecimals = 18
-
-/** Most that the gas costs, in the smallest unit of a fee token with these decimals (Tempo: a gas price is in 1e-18 USD); rounded up. */
-export function feeInToken(gasLimit: bigint, maxFee: bigint, decimals: number): bigint {
-  const unit = 10n ** BigInt(attodollarDecimals - decimals)
-  return (gasLimit * maxFee + unit - 1n) / unit
-}
-
 /**
  * Top-up that a master sends a child for its call: twice the current maximum cost, since fees may rise before the coin arrives, less the
  * child's available coin; zero if it has enough. What remains pays for its next call.
@@ -225,7 +187,119 @@ export function payGas(calls: readonly PricedCall[], terms: GasTerms): GasPaymen
   return { feeCoin, rawFee: gas + topUpGas, topUp }
 }
 
-/** As `feeOfCall`, for several calls together. */
-export function feeOfCalls(calls: readonly PricedCall[], prices: Prices): bigint {
-  return calls.reduce((sum, call) => sum + feeOfCall(call, prices), 0n)
+/**
+ * Waits until the deposits of the newest deep-enough block are booked, for at most five seconds. `was-booked`: they were when the snapshot was
+ * made, so a shortage is final. Throws 503 `chain-unavailable` if they are not booked in time: whether funds are short is unknown.
+ */
+async function waitUntilBooked(
+  ctx: Pick<Deps, 'db' | 'deposits'>,
+  { network, block, newest }: Snapshot,
+): Promise<'was-booked' | 'waited'> {
+  if (block >= newest) return 'was-booked'
+  if (await isBookedInTime(ctx, network, newest)) return 'waited'
+  throw failChain('chain-unavailable', {}, new Error(`the deposits of block ${newest} are not booked yet`))
+}
+
+/**
+ * Reads the spendable amounts of assets for work that may refuse them. It reads and works once more if funds are short while mined deposits are
+ * not booked yet.
+ */
+export async function withFunds<T>(
+  ctx: Deps & { readonly readFunds: ReadFunds },
+  network: Network,
+  assets: readonly WalletAsset[],
+  work: (funds: Funds) => Promise<T>,
+): Promise<T> {
+  const funds = await ctx.readFunds(network, assets)
+  try {
+    return await work(funds)
+  } catch (error) {
+    if (!isProblem(error, 'insufficient-balance')) throw error
+    if ((await waitUntilBooked(ctx, funds.snapshot)) === 'was-booked') throw error
+    return work(await ctx.readFunds(network, assets))
+  }
+}
+
+/** Waits for deposits before the first read. */
+export async function waitForDeposits(ctx: Pick<Deps, 'chains' | 'db' | 'deposits'>, network: Network): Promise<void> {
+  const { newest } = await ctx.chains.on(network).stateAt([])
+  await isBookedInTime(ctx, network, newest)
+}
+
+function isBookedInTime(
+  { db, deposits }: Pick<Deps, 'db' | 'deposits'>,
+  { name }: Network,
+  block: bigint,
+): Promise<boolean> {
+  return deposits.isBookedInTime(db, name, { block, msMax: bookingMsMax })
+}
+
+/** Longest that a snapshot may be used, in milliseconds by the database's clock. */
+const snapshotMsMax = 60_000
+
+/** The reservation that one subject requests, evaluated against the snapshot of its plan. */
+export interface FundsClaim {
+  readonly snapshot: Snapshot
+  readonly wants: readonly Want[]
+  /** Amount that the subject adds to an asset before it takes from it: a gas top-up. */
+  readonly brings?: { readonly asset: WalletAsset; readonly rawAmount: bigint } | undefined
+}
+
+/** Locks the accounts of the claims, and returns whether each is covered; see `lockOwners` and `areCovered`. */
+export async function lockCovered(ctx: BookPort, tx: Tx, claims: readonly FundsClaim[]): Promise<readonly boolean[]> {
+  const assets = claims.flatMap(({ wants }) => wants.map(({ asset }) => asset))
+  // Sent together: the server executes the others when the first has its locks.
+  const [, covered] = await Promise.all([lockOwners(tx, assets), areCovered(ctx, tx, claims)])
+  return covered
+}
+
+/**
+ * Whether each claim is covered by the balances of its snapshot less all other reservations. Claims are evaluated in order: each covered
+ * claim counts against the later ones. Call it under the owners' locks (`lockOwners`), in the transaction that inserts the reservations. A
+ * snapshot older than `snapshotMsMax` covers nothing.
+ */
+export async function areCovered(ctx: BookPort, tx: Tx, claims: readonly FundsClaim[]): Promise<readonly boolean[]> {
+  const seen = new Map<Snapshot, Map<string, WalletAsset>>()
+  for (const { snapshot, wants } of claims) {
+    const assets = seen.get(snapshot) ?? new Map<string, WalletAsset>()
+    seen.set(snapshot, assets)
+    for (const { asset } of wants) assets.set(accountOf(asset), asset)
+  }
+  const each = [...seen].flatMap(([snapshot, assets]) =>
+    [...assets].map(([name, asset]) => ({ snapshot, name, asset })),
+  )
+  const amounts = await spendableOf(tx, ctx, each)
+  const oldest = Math.max(...amounts.map(({ readAt }) => readAt.getTime())) - snapshotMsMax
+  const available = new Map<Snapshot, Map<string, bigint>>()
+  for (const [index, { snapshot, name }] of each.entries()) {
+    const own = available.get(snapshot) ?? new Map<string, bigint>()
+    available.set(snapshot, own.set(name, amounts[index]?.available ?? 0n))
+  }
+  const taken = new Map<string, bigint>()
+  return claims.map(({ snapshot, wants, brings }) => {
+    const needs = new Map<string, bigint>()
+    for (const want of wants) add(needs, accountOf(want.asset), maxCostOf(want, snapshot))
+    const covers = ([name, need]: readonly [string, bigint]): boolean => {
+      const own = brings !== undefined && accountOf(brings.asset) === name ? need - brings.rawAmount : need
+      return own <= 0n || own <= (available.get(snapshot)?.get(name) ?? 0n) - (taken.get(name) ?? 0n)
+    }
+    if (snapshot.readAt.getTime() < oldest || ![...needs].every(covers)) return false
+    for (const [name, need] of needs) add(taken, name, need)
+    return true
+  })
+}
+
+function add(sums: Map<string, bigint>, name: string, amount: bigint): void {
+  sums.set(name, (sums.get(name) ?? 0n) + amount)
+}
+
+function accountOf({ network, owner, coin }: WalletAsset): string {
+  return `${network.name} ${owner} ${coin.symbol}`
+}
+
+/** Maximum cost in the smallest unit of the asset's coin. */
+function maxCostOf({ asset: { network, coin }, rawAmount, gasLimit, dataBytes }: Want, { fees }: Snapshot): bigint {
+  if (gasLimit === 0n) return rawAmount
+  if (network.nativeCoin === null) return rawAmount + feeInToken(gasLimit, fees.maxFee, coin.decimals)
+  return rawAmount + feeOfGas({ gasLimit, dataBytes }, fees)
 }

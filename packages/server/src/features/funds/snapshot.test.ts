@@ -7,7 +7,7 @@ import type { Chain, Chains, StateQuestion } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { isProblem } from '../../platform/errors.ts'
-import { createReadFunds } from './read-funds.ts'
+import { createReadFunds } from './snapshot.ts'
 import { insertReservations, type WalletAsset } from './store.ts'
 
 const network = networkByName('base-sepolia') as Network

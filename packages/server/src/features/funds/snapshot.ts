@@ -1,13 +1,14 @@
-import { type Address, type Hex, isFinalAtDepth, type Network } from '@purser/protocol'
+import { type Address, bytesToHex, type Hex, isFinalAtDepth, type Network } from '@purser/protocol'
 import { fail as failChain } from '../../chain/errors.ts'
-import type { ChainPorts, OfferedFees } from '../../chain/port.ts'
-import type { Db, Queryable, Tx } from '../../platform/db/db.ts'
-import { isProblem } from '../../platform/errors.ts'
+import { feeInToken } from '../../chain/fees/costs.ts'
+import type { ChainPorts, OfferedFees, StateQuestion } from '../../chain/port.ts'
+import { encodeAllowance } from '../../platform/contract-calls.ts'
+import { batch, batchByTenant } from '../../platform/db/batch.ts'
+import type { Db, Queryable } from '../../platform/db/db.ts'
 import type { AmountOnHold, DepositBook } from './deposit-book.ts'
-import { feeInToken, feeOfGas } from './needs.ts'
-import { type Allowed, lockOwners, type Reserved, sumReserved, type WalletAsset, type Want } from './store.ts'
+import { type Allowed, type Reserved, readUnderWay, sumReserved, type UnderWay, type WalletAsset } from './store.ts'
 
-export interface OwnerState {
+interface OwnerState {
   /** Its transaction count in the block; 0 if it had no transaction in progress. */
   readonly nonce: bigint
   /** By symbol, in the smallest unit. Undefined if the quorum did not agree. */
@@ -31,14 +32,11 @@ export interface Snapshot {
   readonly owners: ReadonlyMap<string, OwnerState>
 }
 
-interface BookPort {
+export interface BookPort {
   readonly deposits: DepositBook
 }
 
 export type Deps = { readonly db: Db } & Pick<ChainPorts, 'chains'> & BookPort
-
-/** Longest that a snapshot may be used, in milliseconds by the database's clock. */
-const snapshotMsMax = 60_000
 
 /** Reads the spendable amounts of assets, all of one network. */
 export type ReadFunds = (network: Network, assets: readonly WalletAsset[]) => Promise<Funds>
@@ -63,8 +61,8 @@ interface Seen {
   readonly asset: WalletAsset
 }
 
-/** Amounts that the rows subtract from the balance of a asset. */
-export interface Taken {
+/** Amounts that the rows subtract from the balance of an asset. */
+interface Taken {
   readonly onHold: AmountOnHold
   readonly reserved: Reserved
 }
@@ -78,11 +76,7 @@ function tokenHolding({ snapshot, asset: { tenant, walletId, network, owner, coi
 }
 
 /** Returns them in the order of `seen`, with two statements. */
-export async function takenFrom(
-  db: Queryable,
-  { deposits }: BookPort,
-  seen: readonly Seen[],
-): Promise<readonly Taken[]> {
+async function takenFrom(db: Queryable, { deposits }: BookPort, seen: readonly Seen[]): Promise<readonly Taken[]> {
   const tokens = seen.flatMap(tokenHolding)
   const questions = seen.map(({ snapshot, asset: { network, owner, coin, except } }) => {
     const { nonce, used, allowed } = ownerIn(snapshot, owner)
@@ -111,10 +105,10 @@ export async function spendableOf(db: Queryable, deps: BookPort, seen: readonly 
   return seen.map((one, index) => spendableBy(one, taken[index]))
 }
 
-export function spendableBy({ snapshot, asset: { network, owner, coin } }: Seen, taken: Taken | undefined): Spendable {
+function spendableBy({ snapshot, asset: { network, owner, coin } }: Seen, taken: Taken | undefined): Spendable {
   const balance = ownerIn(snapshot, owner).balances.get(coin.symbol)
   if (balance === undefined) throw failChain('chain-unavailable', {}, new Error(`no balance of ${coin.symbol}`))
-  if (taken === undefined) throw new Error('a asset that was not read')
+  if (taken === undefined) throw new Error('an asset that was not read')
   const { frozen, notFinal, isBooked } = taken.onHold
   // A balance that is not read yet is on hold with more than any balance.
   const unscreened = taken.onHold.unscreened < balance ? taken.onHold.unscreened : balance
@@ -145,116 +139,234 @@ export interface Funds {
 /** Longest that a read waits for deposits to be booked. */
 export const bookingMsMax = 5_000
 
-/**
- * Waits until the deposits of the newest deep-enough block are booked, for at most five seconds. `was-booked`: they were when the snapshot was
- * made, so a shortage is final. Throws 503 `chain-unavailable` if they are not booked in time: whether funds are short is unknown.
- */
-async function waitUntilBooked(
-  ctx: Pick<Deps, 'db' | 'deposits'>,
-  { network, block, newest }: Snapshot,
-): Promise<'was-booked' | 'waited'> {
-  if (block >= newest) return 'was-booked'
-  if (await isBookedInTime(ctx, network, newest)) return 'waited'
-  throw failChain('chain-unavailable', {}, new Error(`the deposits of block ${newest} are not booked yet`))
+/** Result of one batched read: a snapshot, and the rows for every asset in it. */
+interface BatchedRead {
+  readonly snapshot: Snapshot
+  readonly taken: ReadonlyMap<string, Taken>
 }
 
+type Reader = (assets: readonly WalletAsset[]) => Promise<BatchedRead>
+
+/** Most assets of a caller, and most reservations under way of a tenant, that are read with those of other tenants. */
+const sharedMax = 100
+/** How long a tenant is read apart after more reservations of it were under way, and most such tenants; above it they are forgotten until their next read. */
+const apartMs = 60_000
+const apartMax = 10_000
+const batchLimits = { itemsMax: 128, batchesMax: 1 }
+
 /**
- * Reads the spendable amounts of assets for work that may refuse them. It reads and works once more if funds are short while mined deposits are
- * not booked yet.
+ * Creates the reader of one process. Concurrent callers share one read, which begins after all of them called, so that statements and node
+ * calls are not made per caller. A tenant with many reservations has a reader of its own, so that its reads delay and fail nobody else's, and a
+ * large call of a tenant delays no small one of it.
  */
-export async function withFunds<T>(
-  ctx: Deps & { readonly readFunds: ReadFunds },
+export function createReadFunds(deps: Deps): ReadFunds {
+  const readers = new Map<string, ReturnType<typeof createReaders>>()
+  return async (network, assets) => {
+    const read = readers.get(network.name) ?? createReaders(deps, network)
+    readers.set(network.name, read)
+    const { snapshot, taken } = await read(assets)
+    return { snapshot, spendable: assets.map((asset) => spendableBy({ snapshot, asset }, taken.get(nameOf(asset)))) }
+  }
+}
+
+/** All assets of one call are of one tenant. */
+function createReaders(deps: Deps, network: Network): Reader {
+  const apart = createApart()
+  const ownReader = () =>
+    batchByTenant<readonly WalletAsset[], BatchedRead>(batchLimits, async (_db, _tenant, batches) => {
+      const found = await readFound(deps, network, batches.flat())
+      apart.update(batches, found)
+      const read = await readTogether(deps, network, batches.flat(), found)
+      return batches.map(() => read)
+    })
+  const [readLarge, readSmall] = [ownReader(), ownReader()]
+  const readAlone: Reader = (assets) => {
+    const [first] = assets
+    if (first === undefined) throw new Error('a read apart without an asset')
+    const read = assets.length > sharedMax ? readLarge : readSmall
+    return read({ db: deps.db, tenant: first.tenant }, assets)
+  }
+  const shared = batch<readonly WalletAsset[], Promise<BatchedRead>>(batchLimits, async (batches) => {
+    const found = await readFound(deps, network, batches.flat())
+    const many = apart.update(batches, found)
+    const small = batches.filter((assets) => !many.has(tenantOf(assets)))
+    const reads = batches.map((assets) => (many.has(tenantOf(assets)) ? readAlone(assets) : undefined))
+    const together = small.length === 0 ? undefined : readTogether(deps, network, small.flat(), found)
+    // The callers handle the failures, of which each gets its own.
+    for (const read of reads) read?.catch(() => undefined)
+    await together?.catch(() => undefined)
+    return reads.map((read) => read ?? (together as Promise<BatchedRead>))
+  })
+  return async (assets) =>
+    assets.length > sharedMax || apart.has(tenantOf(assets)) ? readAlone(assets) : await shared(assets)
+}
+
+/** The tenants that are read apart. */
+function createApart() {
+  // By the database's clock.
+  const untilMs = new Map<string, number>()
+  return {
+    has: (tenant: string): boolean => untilMs.has(tenant),
+    /** Returns the tenants with many reservations under way, and keeps until when they are read apart. */
+    update(batches: readonly (readonly WalletAsset[])[], { underWay }: Rows): ReadonlySet<string> {
+      const many = tenantsOfMany(batches, underWay)
+      const nowMs = underWay.readAt.getTime()
+      for (const tenant of new Set(batches.map(tenantOf)))
+        if (many.has(tenant)) {
+          if (untilMs.size >= apartMax) untilMs.clear()
+          untilMs.set(tenant, nowMs + apartMs)
+        } else if ((untilMs.get(tenant) ?? nowMs) < nowMs) untilMs.delete(tenant)
+      return many
+    },
+  }
+}
+
+/** The tenants of which more reservations are under way than are read with those of others. */
+function tenantsOfMany(
+  batches: readonly (readonly WalletAsset[])[],
+  { authorizations, allowances }: UnderWay,
+): ReadonlySet<string> {
+  const ofOwners = Map.groupBy([...authorizations, ...allowances], ({ owner }) => owner)
+  const owners = new Map<string, Set<string>>()
+  for (const assets of batches) {
+    const own = owners.get(tenantOf(assets)) ?? new Set()
+    owners.set(tenantOf(assets), own)
+    for (const { owner } of assets) own.add(owner)
+  }
+  const countOf = (own: ReadonlySet<string>) => [...own].reduce((sum, one) => sum + (ofOwners.get(one)?.length ?? 0), 0)
+  return new Set([...owners].flatMap(([tenant, own]) => (countOf(own) > sharedMax ? [tenant] : [])))
+}
+
+async function readTogether(
+  deps: Deps,
+  network: Network,
+  given: readonly WalletAsset[],
+  found: Found,
+): Promise<BatchedRead> {
+  const assets = new Map(given.map((asset) => [nameOf(asset), asset]))
+  const [fees, states] = await Promise.all([found.fees, readStates(deps, network, [...assets.values()], found)])
+  const snapshot: Snapshot = { network, fees, ...states }
+  const seen = [...assets.values()].map((asset) => ({ snapshot, asset }))
+  const taken = await takenFrom(deps.db, deps, seen)
+  return { snapshot, taken: new Map([...assets.keys()].flatMap((name, index) => entryOf(name, taken[index]))) }
+}
+
+function entryOf(name: string, taken: Taken | undefined): [string, Taken][] {
+  return taken === undefined ? [] : [[name, taken]]
+}
+
+function nameOf({ tenant: { organisationId, environment }, walletId, owner, coin, except }: WalletAsset): string {
+  return [organisationId, environment, walletId, owner, coin.symbol, except].join(' ')
+}
+
+function tenantOf([first]: readonly WalletAsset[]): string {
+  return first === undefined ? '' : `${first.tenant.organisationId}/${first.tenant.environment}`
+}
+
+/** Reservations under way, and the block up to which deposits are booked. */
+interface Rows {
+  readonly underWay: UnderWay
+  readonly bookedTo: bigint
+}
+
+/** The rows of a read, and its fees, which are read meanwhile. */
+interface Found extends Rows {
+  readonly fees: Promise<OfferedFees>
+}
+
+/** Fails as soon as the fees or the rows cannot be read. */
+async function readFound(deps: Deps, network: Network, assets: readonly WalletAsset[]): Promise<Found> {
+  const fees = deps.chains.on(network).offeredFees()
+  const failure = fees.then(() => new Promise<never>(() => undefined))
+  return { ...(await Promise.race([readRows(deps, network, assets), failure])), fees }
+}
+
+async function readRows(
+  deps: Pick<Deps, 'db' | 'deposits'>,
   network: Network,
   assets: readonly WalletAsset[],
-  work: (funds: Funds) => Promise<T>,
-): Promise<T> {
-  const funds = await ctx.readFunds(network, assets)
-  try {
-    return await work(funds)
-  } catch (error) {
-    if (!isProblem(error, 'insufficient-balance')) throw error
-    if ((await waitUntilBooked(ctx, funds.snapshot)) === 'was-booked') throw error
-    return work(await ctx.readFunds(network, assets))
-  }
+): Promise<Rows> {
+  const { db, deposits } = deps
+  const named = new Map(assets.map(({ owner, coin }) => [`${owner} ${coin.symbol}`, { owner, asset: coin.symbol }]))
+  const [underWay, bookedTo] = await Promise.all([
+    readUnderWay(db, network.name, [...named.values()]),
+    deposits.bookedTo(db, network.name),
+  ])
+  if (bookedTo !== undefined) return { underWay, bookedTo }
+  // A service that has just started books its first block within seconds.
+  if (await deposits.isBookedInTime(db, network.name, { block: 0n, msMax: bookingMsMax }))
+    return readRows(deps, network, assets)
+  throw failChain('chain-unavailable', {}, new Error('no deposits are booked yet'))
 }
 
-/** Waits for deposits before the first read. */
-export async function waitForDeposits(ctx: Pick<Deps, 'chains' | 'db' | 'deposits'>, network: Network): Promise<void> {
-  const { newest } = await ctx.chains.on(network).stateAt([])
-  await isBookedInTime(ctx, network, newest)
-}
-
-function isBookedInTime(
-  { db, deposits }: Pick<Deps, 'db' | 'deposits'>,
-  { name }: Network,
-  block: bigint,
-): Promise<boolean> {
-  return deposits.isBookedInTime(db, name, { block, msMax: bookingMsMax })
-}
-
-/** The reservation that one subject requests, evaluated against the snapshot of its plan. */
-export interface FundsClaim {
-  readonly snapshot: Snapshot
-  readonly wants: readonly Want[]
-  /** Amount that the subject adds to a asset before it takes from it: a gas top-up. */
-  readonly brings?: { readonly asset: WalletAsset; readonly rawAmount: bigint } | undefined
-}
-
-/** Locks the accounts of the claims, and returns whether each is covered; see `lockOwners` and `areCovered`. */
-export async function lockCovered(ctx: BookPort, tx: Tx, claims: readonly FundsClaim[]): Promise<readonly boolean[]> {
-  const assets = claims.flatMap(({ wants }) => wants.map(({ asset }) => asset))
-  // Sent together: the server executes the others when the first has its locks.
-  const [, covered] = await Promise.all([lockOwners(tx, assets), areCovered(ctx, tx, claims)])
-  return covered
-}
-
-/**
- * Whether each claim is covered by the balances of its snapshot less all other reservations. Claims are evaluated in order: each covered
- * claim counts against the later ones. Call it under the owners' locks (`lockOwners`), in the transaction that inserts the reservations. A
- * snapshot older than `snapshotMsMax` covers nothing.
- */
-export async function areCovered(ctx: BookPort, tx: Tx, claims: readonly FundsClaim[]): Promise<readonly boolean[]> {
-  const seen = new Map<Snapshot, Map<string, WalletAsset>>()
-  for (const { snapshot, wants } of claims) {
-    const assets = seen.get(snapshot) ?? new Map<string, WalletAsset>()
-    seen.set(snapshot, assets)
-    for (const { asset } of wants) assets.set(accountOf(asset), asset)
-  }
-  const each = [...seen].flatMap(([snapshot, assets]) =>
-    [...assets].map(([name, asset]) => ({ snapshot, name, asset })),
+async function readStates(
+  { chains }: Pick<Deps, 'chains'>,
+  network: Network,
+  assets: readonly WalletAsset[],
+  { underWay, bookedTo }: Rows,
+): Promise<Omit<Snapshot, 'network' | 'fees'>> {
+  const questions = questionsOf(network, assets, underWay)
+  const asOf = { atMost: bookedTo }
+  const { block, newest, values } = await chains.on(network).stateAt(
+    questions.map(({ state }) => state),
+    asOf,
   )
-  const amounts = await spendableOf(tx, ctx, each)
-  const oldest = Math.max(...amounts.map(({ readAt }) => readAt.getTime())) - snapshotMsMax
-  const available = new Map<Snapshot, Map<string, bigint>>()
-  for (const [index, { snapshot, name }] of each.entries()) {
-    const own = available.get(snapshot) ?? new Map<string, bigint>()
-    available.set(snapshot, own.set(name, amounts[index]?.available ?? 0n))
+  const responses = questions.map((question, index) => ({ ...question, value: values[index] }))
+  const byOwner = Map.groupBy(responses, ({ owner }) => owner)
+  const states = new Map([...byOwner].map(([owner, own]) => [owner, stateOf(own)]))
+  return { block: block.number, blockHash: block.hash, newest, readAt: underWay.readAt, owners: states }
+}
+
+/** The nonces and balances of the owners, and the state of what their reservations under way may have used. */
+function questionsOf(
+  network: Network,
+  assets: readonly WalletAsset[],
+  { senders, authorizations, allowances }: UnderWay,
+): readonly Reading[] {
+  const owners = new Map<string, Address>(assets.map(({ owner }) => [owner, owner]))
+  const coins = new Map(assets.map(({ owner, coin }) => [`${owner} ${coin.symbol}`, { owner, coin }]))
+  const tokens = new Map(network.tokens.map(({ symbol, address }) => [symbol, address]))
+  return [
+    ...[...owners.values()].flatMap((owner): Reading[] =>
+      senders.has(owner) ? [{ owner, state: { account: owner, count: 'transactions' } }] : [],
+    ),
+    ...[...coins.values()].map(({ owner, coin }): Reading => {
+      return { owner, symbol: coin.symbol, state: { account: owner, asset: coin.address ?? 'coin' } }
+    }),
+    ...authorizations.flatMap(({ seq, owner: name, asset, nonce }): Reading[] => {
+      const [token, owner] = [tokens.get(asset), owners.get(name)]
+      if (token === undefined || owner === undefined) return []
+      return [{ owner, seq, state: { account: owner, token, authorization: bytesToHex(nonce) } }]
+    }),
+    ...allowances.flatMap(({ seq, owner: name, asset, spender }): Reading[] => {
+      const [token, owner] = [tokens.get(asset), owners.get(name)]
+      if (token === undefined || owner === undefined) return []
+      return [{ owner, seq, state: { account: token, call: encodeAllowance({ owner, spender }) } }]
+    }),
+  ]
+}
+
+interface Reading {
+  readonly owner: Address
+  readonly state: StateQuestion
+  /** Set for a balance. */
+  readonly symbol?: string
+  /** Set for an authorization and an allowance. */
+  readonly seq?: bigint
+}
+
+function stateOf(responses: readonly (Reading & { readonly value: bigint | undefined })[]): OwnerState {
+  const count = responses.find(({ state }) => 'count' in state)
+  if (count !== undefined && count.value === undefined)
+    throw failChain('chain-unavailable', {}, new Error('too few nodes agree on a nonce'))
+  return {
+    nonce: count?.value ?? 0n,
+    balances: new Map(responses.flatMap(({ symbol, value }) => (symbol === undefined ? [] : [[symbol, value]]))),
+    used: responses.flatMap(({ seq, state, value }) =>
+      seq === undefined || value !== 1n || !('authorization' in state) ? [] : [seq],
+    ),
+    allowed: responses.flatMap(({ seq, state, value }) =>
+      seq === undefined || value === undefined || !('call' in state) ? [] : [{ seq, raw: value }],
+    ),
   }
-  const taken = new Map<string, bigint>()
-  return claims.map(({ snapshot, wants, brings }) => {
-    const needs = new Map<string, bigint>()
-    for (const want of wants) add(needs, accountOf(want.asset), maxCostOf(want, snapshot))
-    const covers = ([name, need]: readonly [string, bigint]): boolean => {
-      const own = brings !== undefined && accountOf(brings.asset) === name ? need - brings.rawAmount : need
-      return own <= 0n || own <= (available.get(snapshot)?.get(name) ?? 0n) - (taken.get(name) ?? 0n)
-    }
-    if (snapshot.readAt.getTime() < oldest || ![...needs].every(covers)) return false
-    for (const [name, need] of needs) add(taken, name, need)
-    return true
-  })
-}
-
-function add(sums: Map<string, bigint>, name: string, amount: bigint): void {
-  sums.set(name, (sums.get(name) ?? 0n) + amount)
-}
-
-function accountOf({ network, owner, coin }: WalletAsset): string {
-  return `${network.name} ${owner} ${coin.symbol}`
-}
-
-/** Maximum cost in the smallest unit of the asset's coin. */
-function maxCostOf({ asset: { network, coin }, rawAmount, gasLimit, dataBytes }: Want, { fees }: Snapshot): bigint {
-  if (gasLimit === 0n) return rawAmount
-  if (network.nativeCoin === null) return rawAmount + feeInToken(gasLimit, fees.maxFee, coin.decimals)
-  return rawAmount + feeOfGas({ gasLimit, dataBytes }, fees)
 }

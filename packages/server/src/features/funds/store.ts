@@ -3,9 +3,16 @@ import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import type { Coin } from './needs.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
+
+/** A token or a chain's native coin, with the decimals of its amounts. */
+export interface Coin {
+  readonly symbol: string
+  readonly decimals: number
+  /** Undefined for the chain's native coin. */
+  readonly address: Address | undefined
+}
 
 /** A token or the coin at a managed wallet. */
 export interface WalletAsset {

@@ -1,11 +1,10 @@
 import type { Hex, Network } from '@purser/protocol'
+import { bytesOf, feeOfCall } from '../../chain/fees/costs.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import {
   areCovered,
-  bytesOf,
-  feeOfCall,
   insertReservations,
   lockOwners,
   nativeCoinOf,

@@ -7,11 +7,12 @@ import {
   tempoFeeManager,
   tokenBySymbol,
 } from '@purser/protocol'
+import { feeInToken } from '../../chain/fees/costs.ts'
 import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '../../chain/port.ts'
 import type { ActingCtx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
-import { feeInToken, lockCovered } from '../funds/index.ts'
+import { lockCovered } from '../funds/index.ts'
 import { costOfReceipt } from '../plans/index.ts'
 import { awaitFinality, endOrAwait, isFollowed } from './ending.ts'
 import { beginStep, isExpired } from './follow.ts'

@@ -8,6 +8,7 @@ import {
   tokenBySymbol,
   zeroAddress,
 } from '@purser/protocol'
+import { bytesOf, feeOfCalls, feeOfGas, plainFee, plainGas } from '../../chain/fees/costs.ts'
 import type { Chain } from '../../chain/port.ts'
 import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
@@ -15,18 +16,13 @@ import { failPlatform } from '../../platform/errors.ts'
 import { openAmount } from '../../platform/wire.ts'
 import { networkFor, refuseServiceAddress } from '../chains/index.ts'
 import {
-  bytesOf,
   type Coin,
   type Funds,
   type FundsClaim,
-  feeOfCalls,
-  feeOfGas,
   type NewReservation,
   nativeCoinOf,
   needOf,
   payGas,
-  plainFee,
-  plainGas,
   refuseShort,
   type WalletAsset,
   type Want,

@@ -1,7 +1,7 @@
 import type { Hex } from '@purser/protocol'
 import { serializeTransaction } from 'viem/utils'
 import { expect, test } from 'vitest'
-import { signedGasLimit } from './sign.ts'
+import { signedGasLimit } from './replacement.ts'
 
 const signature = { r: `0x${'1'.repeat(64)}`, s: `0x${'2'.repeat(64)}`, yParity: 1 } as const
 const to = `0x${'ab'.repeat(20)}` as const
