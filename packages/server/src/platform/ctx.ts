@@ -141,6 +141,11 @@ export interface Background {
    * Not set for work of the service itself.
    */
   readonly takeRefusalRecord?: (() => number | undefined) | undefined
+  /**
+   * Looks the caller up again and throws its refusal: a key that was revoked, a session that has ended, another role. Called where work that may have
+   * taken long has its effect. Not set for work of the service itself.
+   */
+  readonly refuseEnded?: (() => Promise<void>) | undefined
   /** For operations with `idempotency: 'batch'`: the caller's Idempotency-Key, which the handler claims and stores in its batch's transaction. */
   readonly batchedKey?: BatchedKey | undefined
 }

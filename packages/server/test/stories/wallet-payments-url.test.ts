@@ -179,6 +179,30 @@ test('a seller that hangs up leaves the outcome unknown, with the credential tha
   expect(await endOf(stage, paid.body.id)).toEqual(['confirmed', null])
 })
 
+test('a key that is revoked while the seller prepares its 402 pays nothing', async () => {
+  const keys = '/organisations/current/api-keys'
+  const asOwner = { key: stage.key, path: keys }
+  const made = await request(stage.world.base, {
+    ...asOwner,
+    method: 'POST',
+    body: { name: 'agent', environment: 'test' },
+  })
+  const seen: unknown[] = []
+  const url = await sellers.serve(
+    createServer(async (req, res) => {
+      seen.push(req.headers['payment-signature'])
+      await request(stage.world.base, { ...asOwner, method: 'DELETE', path: `${keys}/${made.body.id}` })
+      res.writeHead(402, challengeOf(offer()).headers).end('{}')
+    }),
+  )
+  const before = await reservedOf(stage, await payer())
+  const body = { fromWalletId: (await payer()).id, url, maxAmount: '1' }
+  const key = String(made.body.key)
+  const refused = await request(stage.world.base, { key, method: 'POST', path: '/wallet-infra/pay', body })
+  expect([refused.status, codeOf(refused)]).toEqual([401, 'unauthorized'])
+  expect([seen, (await reservedOf(stage, await payer())) - before]).toEqual([[undefined], 0n])
+})
+
 test('a repeat after the process died between the payment and its answer pays nothing and answers what is known', async () => {
   const seller = await aSeller((res) => res.end('goods'))
   const { db } = stage.world.database

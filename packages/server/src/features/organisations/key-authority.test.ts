@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aBrowser, ownerOf } from '../../../test/people.ts'
 import { type Answer, aWorld, codeOf, type Org, type World } from '../../../test/world.ts'
@@ -80,6 +82,22 @@ test('a key that has expired is refused like one that never existed, and a time 
   const expired = await world.call(key, 'GET', '/account')
   expect([expired.status, codeOf(expired)]).toEqual([401, 'unauthorized'])
   expect(await world.server.deps.endedReaders([id as ApiKeyId])).toEqual([id])
+})
+
+test('a key that is revoked before the body of its request has arrived changes nothing', async () => {
+  const [slow, other] = [await aKey(), await aKey()]
+  const sent = '{}'.padStart(20)
+  const headers = { authorization: `Bearer ${slow.key}`, 'content-type': 'application/json' }
+  const beganAt = performance.now()
+  const requested = httpRequest(`${world.base}/vaults`, { method: 'POST', headers })
+  const responded = once(requested, 'response')
+  requested.write(sent.slice(0, 5))
+  await expect.poll(() => performance.now() - beganAt, { timeout: 10_000 }).toBeGreaterThan(1_500)
+  expect((await world.call(other.key, 'DELETE', `${path}/${slow.id}`)).status).toBe(204)
+  requested.end(sent.slice(5))
+  const [response] = (await responded) as [IncomingMessage]
+  response.resume()
+  expect(response.statusCode).toBe(401)
 })
 
 test('a revocation lists the keys that the key made, and ends them when requested', async () => {

@@ -13,7 +13,7 @@ export interface AdmissionLimits {
 }
 
 /** The response to a request that is admitted, or refused. */
-interface Headed {
+export interface Headed {
   headers(values: Record<string, string>): unknown
 }
 

@@ -40,7 +40,7 @@ export function makeCtx<D extends Deps>(
   deps: D,
   { tenant, actor, shareOwner, person }: Caller,
   requestId: RequestId,
-  takeRefusalRecord?: () => number | undefined,
+  checks: Pick<Call, 'refuseEnded' | 'takeRefusalRecord'> = {},
 ): D & Call {
   const ctx: D & Call = {
     ...deps,
@@ -50,7 +50,7 @@ export function makeCtx<D extends Deps>(
     actor,
     person,
     requestId,
-    takeRefusalRecord,
+    ...checks,
     idempotency: undefined,
     publish: (tx, type, payload) => publishEvent(ctx, tx, type, payload),
     audit: async (tx, entry) => appendAudit(ctx, tx, entry),

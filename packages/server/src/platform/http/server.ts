@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import { actorId, type Caller } from '../ctx.ts'
+import type { Caller } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
 import { EventStreamResponse } from '../event-streams/response.ts'
 import type { RequestId } from '../ids.ts'
@@ -9,6 +9,7 @@ import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
 import { type BodyBudgets, createBodyBudgets } from '../share.ts'
 import { type Admit, chargesOf, createAdmission } from './admission.ts'
+import { identifyAgain, identifyCaller } from './admitted.ts'
 import { limitBody, readBody } from './bodies.ts'
 import {
   asProblem,
@@ -32,11 +33,10 @@ import {
 } from './cross-origin.ts'
 import { headFault, routedUrl } from './head-faults.ts'
 import { type HttpOptions, type HttpServer, limitsDefault, noCompilers, nodeOptions } from './http-options.ts'
-import { type Count, identify, organisationHeaders } from './identify.ts'
 import { createReadingPauses } from './pause-reading.ts'
 import type { PublicPage } from './public-page.ts'
 import { limitRefusalRecords, type RefusalRecords } from './refusal-records.ts'
-import { accessHook, type Reportable, reportResponse, responseBegun, tracedRequests } from './response-hooks.ts'
+import { accessHook, type Reportable, responseBegun, tracedRequests } from './response-hooks.ts'
 import { createResponseLimits, type ResponseLimits } from './response-size.ts'
 import { urlOf } from './route-url.ts'
 import { limitSettingChanges, type SettingChanges, settingCostOf } from './setting-changes.ts'
@@ -45,6 +45,8 @@ import { takeOver, writeStream } from './write-stream.ts'
 
 /** Most bytes of a JSON request body. */
 export const bodyBytesMax = 1_048_576
+/** A caller whose body took longer is looked up again: the key may have been revoked since. */
+const bodyMsUnchecked = 1_000
 /** Longest duration of any request, including uploads of large files over slow connections. */
 const requestMsMax = 12 * 3_600_000
 
@@ -58,6 +60,8 @@ declare module 'fastify' {
   interface FastifyRequest extends Reportable {
     /** Set once the caller of an operation is admitted. */
     caller: Caller | undefined
+    /** When the caller was looked up, as `performance.now()`. */
+    admittedAt: number
   }
 }
 
@@ -90,6 +94,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   })
   app.decorateRequest('reportResponse', undefined)
   app.decorateRequest('caller', undefined)
+  app.decorateRequest('admittedAt', 0)
   const traced = tracedRequests()
   app.addHook('onRequest', traced.begin)
   app.addHook('preHandler', traced.enter)
@@ -243,6 +248,7 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
     }
     reserveBody(bodies.ofOperations, { request, reply, bytesMax, owner: caller.shareOwner })
     request.caller = caller
+    request.admittedAt = performance.now()
   }
   app.route({
     method,
@@ -253,7 +259,10 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
       const { caller } = request
       if (caller === undefined) throw new Error('a request without a caller was admitted')
-      const ctx = makeCtx(deps, caller, request.id as RequestId, () => context.refusals.take(caller))
+      const refuseEnded = () => identifyAgain(operation, request, context)
+      if (performance.now() - request.admittedAt > bodyMsUnchecked) await refuseEnded()
+      const takeRefusalRecord = () => context.refusals.take(caller)
+      const ctx = makeCtx(deps, caller, request.id as RequestId, { takeRefusalRecord, refuseEnded })
       const { shareOwner } = caller
       const { charge, owe } = chargesOf(admit, caller, reply)
       const requested = { ...rawRequest(request), charge }
@@ -283,34 +292,6 @@ interface RouteContext {
   readonly connections: OpenSseConnections
   readonly settings: SettingChanges
   readonly refusals: RefusalRecords
-}
-
-/** Identifies the caller and refuses one that may not make the call. Sets the rate-limit headers of the response. */
-function identifyCaller(
-  operation: BoundOperation,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { options, admit }: RouteContext,
-): Promise<Caller> {
-  const shown = {
-    method: request.method,
-    params: request.params as Record<string, string>,
-    query: request.query as Record<string, unknown>,
-    headers: request.headers as Record<string, string | undefined>,
-  }
-  const arrivedAt = performance.now()
-  const count: Count = {
-    caller: (caller) => {
-      reportResponse(request, { caller, route: operation.path, arrivedAt }, options)
-      reply.headers(organisationHeaders(caller))
-      admit.caller({ id: actorId(caller.actor), shareOwner: caller.shareOwner }, reply)
-    },
-    address: () => admit.address(request.ip, reply),
-    guest: (guestId) => admit.guest({ id: guestId, ip: request.ip }, reply),
-    lookup: (credential) => admit.lookup(request.ip, credential, reply),
-    found: admit.found,
-  }
-  return identify(options, operation, shown, count)
 }
 
 function rawRequest(request: FastifyRequest): Parameters<typeof callOperation>[2] {

@@ -63,6 +63,7 @@ async function fetchPaid(ctx: Ctx, request: UrlPayment): Promise<Reply> {
   const first = await send(ctx, request)
   if (first.kind === 'failed') throw refusalOf(first)
   if (first.status !== 402) return replyOf(200, { id: null, response: shownResponse(first) }, first)
+  await ctx.refuseEnded?.()
   const transferId = await storePayment(ctx, { ...request, challenge: challengeOf(first) })
   const { isWaiting, isFetching: _, ...payment } = await paymentOf(ctx, transferId)
   const { credential } = payment

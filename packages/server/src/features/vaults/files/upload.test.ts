@@ -233,6 +233,22 @@ test.each([
   expect(await state()).toMatchObject({ files: [], eventCount: 1 })
 })
 
+test('an upload whose key is revoked before its end adds no file', async () => {
+  const { org, vaultId, state } = await stage.aVault()
+  const keys = '/organisations/current/api-keys'
+  const { body: made } = await stage.call(org, 'POST', keys, { name: 'CI', environment: 'test' })
+  const body = formOf({ filename: 'late.bin', content })
+  const socket = await hangingUpload(stage.world.base, { key: String(made.key), vaultId, body }, 50_000)
+  await expect.poll(async () => (await stage.store()).uploads).toBe(1)
+  expect((await stage.call(org, 'DELETE', `${keys}/${made.id}`)).status).toBe(204)
+  const answered = new Promise<string>((resolve) => socket.once('data', (data) => resolve(String(data))))
+  socket.write(body.subarray(50_000))
+  expect(await answered).toMatch(/^HTTP\/1\.1 401 .*unauthorized/s)
+  socket.destroy()
+  expect(await state()).toMatchObject({ files: [], eventCount: 1 })
+  expect((await stage.store()).uploads).toBe(0)
+})
+
 test('an upload that takes longer than an hour fails when more of it arrives, and nothing is stored', async () => {
   const { org, vaultId, state } = await stage.aVault()
   await stage.sweep()

@@ -108,8 +108,9 @@ async function receive(
 
 /** Creates the file; nothing else does. Locks the vault's row, then the counter, as everywhere in this feature. */
 function bindFile(ctx: Ctx, vaultId: VaultId, { file, blob }: Received): Promise<StoredFile> {
-  const bind = () =>
-    ctx.db.tx(async (tx) => {
+  const bind = async () => {
+    await ctx.refuseEnded?.()
+    return ctx.db.tx(async (tx) => {
       const vault = await lockWritable(tx, ctx, vaultId)
       const plan = await planOf(tx, ctx.tenant.organisationId)
       refuseIfFull(ctx, plan, vault)
@@ -123,6 +124,7 @@ function bindFile(ctx: Ctx, vaultId: VaultId, { file, blob }: Received): Promise
       await ctx.idempotency?.commit(tx, bound.id, contentOf(file, sha256))
       return bound
     })
+  }
   return ctx.withSemaphores(vaultSemaphores(ctx.tenant, vaultId), bind)
 }
 
