@@ -5,6 +5,7 @@ import { bootServer } from '../../src/boot.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { aBrowser, type Browser, browserOf, invite, ownerOf } from '../people.ts'
+import { timesCovered } from '../steady-witness.ts'
 import {
   aMaster,
   aTransferStage,
@@ -85,7 +86,9 @@ async function expectStillWaiting({ approvalId, transferId }: { approvalId: stri
   expect([refused.status, codeOf(refused)]).toEqual([409, 'approval-requester-not-allowed'])
   expect((await stage.world.call(stage.key, 'GET', `/approvals/${approvalId}`)).body.status).toBe('waiting')
   expect((await transferOf(stage, transferId)).status).toBe('pending')
+  const covered = await timesCovered(stage.world.database.db)
   expect((await admin.call('POST', `/approvals/${approvalId}/refuse`, {})).status).toBe(200)
+  expect(await timesCovered(stage.world.database.db)).toBeGreaterThan(covered)
   await expect.poll(async () => (await transferOf(stage, transferId)).status, patient).toBe('failed')
 }
 

@@ -32,6 +32,10 @@ async function aMember() {
   return async (method: string, change?: object) => (await owner.call(method, path, change)).status
 }
 
+async function aPerson() {
+  return aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
+}
+
 async function admin(...args: string[]): Promise<number> {
   const { files } = world.config
   const FILES_DIR = 'directory' in files ? files.directory : ''
@@ -70,6 +74,30 @@ const restrictions: readonly (readonly [string, () => Promise<() => Promise<numb
     async () => {
       const change = await aMember()
       return () => change('PATCH', { role: 'viewer' })
+    },
+  ],
+  [
+    'the end of a session',
+    async () => {
+      const person = await aPerson()
+      const { list } = await person.call('GET', '/account/sessions')
+      const id = list.find(({ isCurrent }) => isCurrent === true)?.id
+      return async () => (await person.call('DELETE', `/account/sessions/${id}`)).status
+    },
+  ],
+  [
+    'a sign-out',
+    async () => {
+      const person = await aPerson()
+      return async () => (await person.call('POST', '/auth/sign-out')).status
+    },
+  ],
+  [
+    'the revocation of a vault token',
+    async () => {
+      const vault = Id.parse((await call('POST', '/vaults', {})).body).id
+      const token = Id.parse((await call('POST', `/vaults/${vault}/tokens`, { kind: 'token' })).body).id
+      return async () => (await call('DELETE', `/vaults/${vault}/tokens/${token}`)).status
     },
   ],
   [

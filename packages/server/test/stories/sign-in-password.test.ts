@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { aMailbox, type Mailbox } from '../mailbox.ts'
 import { aBrowser, ageSessions, browserOf, open, ownerOf, press, sessionCookie } from '../people.ts'
+import { timesCovered } from '../steady-witness.ts'
 import { aWorld, codeOf, type Org, type World } from '../world.ts'
 
 let world: World
@@ -96,7 +97,9 @@ test('a password is chosen through a link by e-mail and signs in; a wrong one do
   const token = place.searchParams.get('token')
   const newPassword = 'correct horse battery'
   expect((await post('/auth/reset-password', { token, newPassword: 'short' })).status).toBe(400)
+  const covered = await timesCovered(world.database.db)
   expect((await post('/auth/reset-password', { token, newPassword })).status).toBe(200)
+  expect(await timesCovered(world.database.db)).toBeGreaterThan(covered)
   expect((await before.call('GET', '/account')).status).toBe(401)
   const signedIn = await post('/auth/sign-in/email', { email, password: newPassword })
   expect(signedIn.status).toBe(200)

@@ -74,9 +74,10 @@ export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approva
   return getApproval(ctx, approvalId)
 }
 
-/** Refuses a request as the person who calls. Its subject fails with `approval-refused`. */
+/** Refuses a request as the person who calls. Its subject fails with `approval-refused`. Returns when the witness covers it. */
 export async function refuse(ctx: Ctx, approvalId: ApprovalId, { reason }: ApprovalRefusal): Promise<Approval> {
   await ctx.db.tx(async (tx) => {
+    tx.beforeReturn(ctx.witness.cover)
     const row = await lockOrFail(ctx, tx, approvalId)
     const { person } = ctx
     if (person === undefined) throw fail('approval-needs-person')
@@ -91,10 +92,11 @@ export async function refuse(ctx: Ctx, approvalId: ApprovalId, { reason }: Appro
   return getApproval(ctx, approvalId)
 }
 
-/** Cancels a request on behalf of its requester. Its subject fails with `approval-canceled`. */
+/** Cancels a request on behalf of its requester. Its subject fails with `approval-canceled`. Returns when the witness covers it. */
 export async function cancel(ctx: Ctx, approvalId: ApprovalId): Promise<Approval> {
   const by = callerId(ctx.actor)
   await ctx.db.tx(async (tx) => {
+    tx.beforeReturn(ctx.witness.cover)
     const row = await lockOrFail(ctx, tx, approvalId)
     if (by !== row.apiKeyId && by !== row.accountId) throw fail('approval-not-yours')
     refuseClosed(ctx, row)

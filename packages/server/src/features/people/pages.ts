@@ -77,6 +77,11 @@ const openedPath = /^\/(link$|callback\/)/
 /** Paths that could remove the person's ways to sign in, or give one to somebody else; they need a fresh sign-in. */
 const freshPath = /^\/(change-password|link-social|unlink-account|passkey\/delete-passkey)$/
 
+/** Paths that end what opens an account: sessions, a password, a passkey, an issuer's identity. The witness covers them before the response. */
+const endingPath = /^\/(sign-out|change-password|unlink-account|passkey\/delete-passkey)$/
+/** As `endingPath`, for somebody who proves to be the person by a token. */
+const resetPath = /^\/reset-password$/
+
 /** Paths that begin or end the registration of a passkey. */
 const registrationPath = /^\/passkey\/(generate-register-options|verify-registration)$/
 /** Most passkeys of a person. */
@@ -131,7 +136,13 @@ function methodsResponse({ issuers, sendMail, isSignUpOpen }: Mounted['options']
 }
 
 async function respondToSignIn(
-  { baseUrl, clock, db, withSemaphores }: Pick<Deps, 'baseUrl' | 'clock' | 'db' | 'withSemaphores'>,
+  {
+    baseUrl,
+    clock,
+    db,
+    withSemaphores,
+    witness,
+  }: Pick<Deps, 'baseUrl' | 'clock' | 'db' | 'withSemaphores' | 'witness'>,
   { handler, people }: Mounted,
   limit: SignInLimit,
   { method, url, headers, body, address }: PageRequest,
@@ -146,7 +157,8 @@ async function respondToSignIn(
   const begun = issuerPath.test(path) ? IssuerBody.safeParse(sent) : undefined
   if (begun?.success === false) throw validationProblem(begun.error.issues)
   const isChange = changingPath.test(path)
-  const cookie = isChange || registrationPath.test(path) ? people.cookieOf(headers.cookie) : undefined
+  const isEnd = endingPath.test(path)
+  const cookie = isChange || isEnd || registrationPath.test(path) ? people.cookieOf(headers.cookie) : undefined
   const person = cookie === undefined ? undefined : await people.find(cookie, undefined)
   if (freshPath.test(path)) requireFresh({ person, clock })
   const queues = limit({ path, address, cookies: headers.cookie, accountId: person?.accountId, sent })
@@ -161,7 +173,9 @@ async function respondToSignIn(
     if (person !== undefined && registrationPath.test(path)) await refusePasskey(db, person.accountId)
     return handler(new Request(`${baseUrl}${url}`, init))
   }
-  return rawResponse(await withSemaphores(queues, handle))
+  const response = await withSemaphores(queues, handle)
+  if (response.ok && ((isEnd && person !== undefined) || resetPath.test(path))) await witness.cover()
+  return rawResponse(response)
 }
 
 async function refusePasskey(db: Deps['db'], accountId: AccountId): Promise<void> {

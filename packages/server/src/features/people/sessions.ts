@@ -27,10 +27,11 @@ export async function pageOfSessions(
   return { ...page, items }
 }
 
-/** Ends a session of the person who calls: its next request is 401, in every process. */
-export function endSession(ctx: Pick<Ctx, 'db' | 'person'>, sessionId: Id<'ssn'>): Promise<void> {
+/** Ends a session of the person who calls: its next request is 401, in every process. Returns when the witness covers it. */
+export function endSession(ctx: Pick<Ctx, 'db' | 'person' | 'witness'>, sessionId: Id<'ssn'>): Promise<void> {
   const { accountId } = requirePerson(ctx)
   return ctx.db.tx(async (tx) => {
+    tx.beforeReturn(ctx.witness.cover)
     if (!(await deleteSession(tx, accountId, sessionId))) throw fail('session-not-found')
   })
 }

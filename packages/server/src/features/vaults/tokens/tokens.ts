@@ -76,14 +76,15 @@ export async function pageOfTokens(
   return pageOf(await listTokens(db, tenant, page), query.limit, (row) => row.id)
 }
 
-/** Revokes a vault's token, or all of them. Their streams and file links end too. Revoking again changes nothing. */
+/** Revokes a vault's token, or all of them. Their streams and file links end too. Returns when the witness covers it. Revoking again changes nothing. */
 export function revokeTokens(
-  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'tenant'>,
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'tenant' | 'witness'>,
   vaultId: VaultId,
   tokenId?: Id<'vat'>,
 ): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const vault = await lockPresent(tx, ctx, vaultId)
+    tx.beforeReturn(ctx.witness.cover)
     const revoked = await markTokensRevoked(tx, ctx.tenant, { vaultId: vault.id, tokenId, now: ctx.clock.now() })
     for (const { id } of revoked.filter(isRecorded))
       await ctx.audit(tx, { action: 'vaults.tokens.revoke', target: id, details: { vaultId } })
