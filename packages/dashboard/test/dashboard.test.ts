@@ -101,6 +101,7 @@ test('a payment appears while one looks, opens in a sheet with its own address, 
     const row = page.getByRole('row').filter({ hasText: '1,234.50 USDC' })
     await row.waitFor()
     await row.getByText('Settled').waitFor()
+    await row.getByText('simulated').waitFor()
     await row.click()
     await page.getByRole('dialog').getByText('Signed and verified').waitFor()
     expect(new URL(page.url()).pathname).toBe(`/dashboard/test/payments/${paymentId}`)

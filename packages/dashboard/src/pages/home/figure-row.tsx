@@ -80,7 +80,7 @@ function Revenue({ revenue }: { revenue: Figures['revenue'] }) {
   if (first === undefined) return <>0</>
   return (
     <>
-      <span className={first.amount.length > 12 ? 'text-xl' : ''}>
+      <span className={first.amount.length > 20 ? 'text-sm' : first.amount.length > 12 ? 'text-xl' : ''}>
         <Amount value={first.amount} token={first.token} />
       </span>
       {others.map(({ amount, token }) => (

@@ -5,7 +5,7 @@ import { RowLink } from '../../ui/row-link.tsx'
 import { StateBadge, Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Amount, OnChain, Time } from '../../ui/values.tsx'
-import { paymentState } from './payment-state.ts'
+import { isSimulated, paymentState } from './payment-state.ts'
 
 export const protocolNames = { x402: 'x402', mpp: 'MPP' } as const
 
@@ -32,12 +32,7 @@ export const paymentColumns: readonly Column<PaymentLog>[] = [
     head: 'Payer',
     width: 'w-42',
     from: 'lg',
-    cell: ({ payer, chain }) =>
-      payer === null ? (
-        <span className="text-ink-3">unknown</span>
-      ) : (
-        <OnChain value={payer} network={chain} kind="address" />
-      ),
+    cell: (row) => <Payer payment={row} />,
   },
   createdColumn('Received'),
 ]
@@ -45,6 +40,13 @@ export const paymentColumns: readonly Column<PaymentLog>[] = [
 export function PaymentBadge({ status }: Pick<PaymentLog, 'status'>) {
   const { state, word } = paymentState(status)
   return <StateBadge state={state}>{word}</StateBadge>
+}
+
+/** The payer's address, or that there is none. */
+export function Payer({ payment }: { payment: Pick<PaymentLog, 'chain' | 'payer' | 'status' | 'txHash'> }) {
+  const { chain, payer } = payment
+  if (payer !== null) return <OnChain value={payer} network={chain} kind="address" />
+  return <span className="text-ink-3">{isSimulated(payment) ? 'simulated' : 'unknown'}</span>
 }
 
 /** The resource that was paid for. It links to the payment, for a keyboard and for a new tab. */
@@ -72,6 +74,7 @@ export function CompactPayment({ row }: { row: PaymentLog }) {
       </span>
       <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
         <RouteCell row={row} />
+        {isSimulated(row) && <span className="shrink-0 text-ink-3">simulated</span>}
         <span className="shrink-0">
           <Time at={row.createdAt} />
         </span>

@@ -14,7 +14,7 @@ import { toastDone, toastFailed } from '../../ui/toast.tsx'
 import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
 import { ActorName } from '../audit/actor.tsx'
 import { WalletLink } from '../transfers/from-wallet.tsx'
-import { PaymentBadge, protocolNames, shortRoute } from './columns.tsx'
+import { Payer, PaymentBadge, protocolNames, shortRoute } from './columns.tsx'
 import { useEventSteps } from './payment-events.tsx'
 import { whereItIs } from './payment-state.ts'
 import { paymentSteps, refundSteps, withEvents } from './payment-steps.tsx'
@@ -102,13 +102,15 @@ function curlOf({ id }: Payment): string {
 }
 
 function PaymentFacts({ payment }: { payment: Payment }) {
-  const { chain, payer, payTo, walletId, vaultId, sessionId, description } = payment
+  const { chain, payTo, walletId, vaultId, sessionId, description } = payment
   return (
     <Facts>
       <Fact name="Payment">
         <Id value={payment.id} />
       </Fact>
-      <Fact name="Payer">{payer === null ? 'unknown' : <OnChain value={payer} network={chain} kind="address" />}</Fact>
+      <Fact name="Payer">
+        <Payer payment={payment} />
+      </Fact>
       <Fact name="Paid to">
         <OnChain value={payTo} network={chain} kind="address" />
       </Fact>

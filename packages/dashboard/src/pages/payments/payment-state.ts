@@ -20,10 +20,15 @@ export function paymentState(status: PaymentStatus): Stated {
   return states[status]
 }
 
+/** Whether a stub paid it: a settled payment without a transaction. */
+export function isSimulated({ status, txHash }: Pick<Payment, 'status' | 'txHash'>): boolean {
+  return status === 'settled' && txHash === null
+}
+
 /** Where the money is now, and why, in one sentence. */
-export function whereItIs({ status, failureReason, token, txHash }: Payment): string {
-  if (status === 'settled' && txHash === null)
-    return 'A simulated payment of the test environment: no chain was involved.'
+export function whereItIs(payment: Payment): string {
+  const { status, failureReason, token } = payment
+  if (isSimulated(payment)) return 'A simulated payment of the test environment: no chain was involved.'
   if (status === 'settled') return 'The money has moved to your wallet.'
   if (status === 'settling')
     return 'The transaction is on its way to the chain. The payment is settled when a block includes it.'
