@@ -82,7 +82,7 @@ export default {
         path: '^packages/sdk/src/',
         pathNot: ['^packages/sdk/src/(agents|ledgers|middleware|pay|seal|webhooks)/', '\\.test\\.ts$'],
       },
-      to: { path: '^packages/protocol/' },
+      to: { path: '^packages/protocol/', pathNot: '^packages/protocol/src/confidential\\.ts$' },
     },
     {
       name: 'the-command-line-needs-the-sdk-and-the-protocol-alone',

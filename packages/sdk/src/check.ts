@@ -69,12 +69,6 @@ export function mustWebAddress(name: string, value: unknown, example: string): v
   must(isGood, name, value, `Give an http or https URL, such as ${example}.`)
 }
 
-/** As `isConfidential` of the protocol, whose other parts need a library that the client does not. */
-export function isConfidential({ protocol, hostname }: URL): boolean {
-  const isLocal = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
-  return protocol === 'https:' || (protocol === 'http:' && isLocal)
-}
-
 const keyPattern = /^(?:svc_(?:test|live)_sk_|vat_)[\x21-\x7e]+$/
 
 /**

@@ -1,9 +1,9 @@
+import { isConfidential } from '@purser/protocol/confidential'
 import { accountOf } from './account.ts'
 import type { Environment } from './api-keys.ts'
 import { approvalsOf } from './approvals.ts'
 import { billingOf } from './billing.ts'
 import {
-  isConfidential,
   must,
   mustBooleans,
   mustCount,
