@@ -1,6 +1,6 @@
 #!/usr/bin/env node
+import { spawnSync } from 'node:child_process'
 import { elsewhere } from './commands.ts'
-import { forward } from './forward.ts'
 import { run } from './run.ts'
 import { systemIo } from './system-io.ts'
 
@@ -16,4 +16,13 @@ if (forwarded === undefined) {
   process.exitCode = exitCode
 } else {
   process.exitCode = forwarded
+}
+
+/**
+ * Runs the program that has these commands: `purser-dev` for those on a local deployment, `purser-admin` for those on the database. Returns its
+ * exit code, or undefined if it is not installed.
+ */
+function forward(args: readonly string[]): number | undefined {
+  const { status, error } = spawnSync(args[0] === 'dev' ? 'purser-dev' : 'purser-admin', args, { stdio: 'inherit' })
+  return error === undefined ? (status ?? 1) : undefined
 }

@@ -1,4 +1,6 @@
 import {
+  type Content,
+  documentContent,
   fetchKeys,
   type ItemProof,
   itemProof,
@@ -11,13 +13,13 @@ import {
   verifySeal,
 } from '@purser/sdk/seal'
 import { type Args, type Command, CommandError, type Io, type Outcome } from '../command.ts'
-import { readBytes } from '../input-files.ts'
+import { digestOf, readBytes } from '../input-files.ts'
 import { isRecord, readJson } from '../json.ts'
-import { contentOf } from './verify-content.ts'
 import { bad, good } from './verify-outcome.ts'
 
 const proofBytesMax = 268_435_456
 const keySetBytesMax = 1_048_576
+const documentBytesMax = 67_108_864
 
 /** `purser verify`: checks the proof of a sealed vault, or of one item in it, against trusted keys. */
 export const verify: Command = {
@@ -94,4 +96,25 @@ async function ofItem(proof: ItemProof, keys: Jwks, args: Args): Promise<Outcome
   const content = file === undefined ? undefined : await contentOf(item, file)
   const verdict = await verifyItem(proof, { keys, content })
   return verdict.ok ? good(verdict, args, item) : bad(verdict, args, item)
+}
+
+/**
+ * Reads the content of an item from a file. A vault file is hashed byte for byte, at any size; a document is parsed, so
+ * its JSON formatting does not matter.
+ */
+async function contentOf({ kind }: SealedItem, path: string): Promise<Content> {
+  if (kind === 'file') return digestOf(path)
+  const bytes = await readBytes(path, documentBytesMax)
+  const data = readJson(bytes)
+  return isRecord(data) ? (canonical(data) ?? bytes) : bytes
+}
+
+/** `undefined` for data that no document can have, such as a number out of range. */
+function canonical(data: Record<string, unknown>): Uint8Array | undefined {
+  try {
+    return documentContent(data)
+  } catch (error) {
+    if (error instanceof TypeError) return undefined
+    throw error
+  }
 }

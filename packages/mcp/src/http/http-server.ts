@@ -32,7 +32,7 @@ const batchMax = 8
 /** A connection that takes nothing of a response for this long is closed. */
 const silentMsMax = 30_000
 /** Most requests of one connection whose responses have not ended. Common clients send a request when they have read the response before it. */
-const pendingMax = 8
+const unansweredMax = 8
 
 /** How clients reach the server. */
 export interface Reachable {
@@ -56,7 +56,7 @@ export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Se
   const find = openCallers(options, now)
   const rates = messageRates(now)
   const running = runningRequests()
-  const pending = limitPending()
+  const unanswered = limitUnanswered()
   const names = [...loopback, ...hosts]
   const isHost = hostHeaderValidation(names)
   const isOrigin = originValidation(names)
@@ -98,7 +98,7 @@ export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Se
   }
   const limits = { IncomingMessage: CountedRequest, headersTimeout: 10_000, requestTimeout: 30_000 }
   const server = createServer(limits, (req, res) => {
-    if (!pending.begin(req, res)) return
+    if (!unanswered.begin(req, res)) return
     respond(req, res).catch((error: unknown) => {
       options.onError(error instanceof Error ? error : new Error('a value that is not an Error was thrown'))
       if (!res.headersSent) refuse(res, refusals.unavailable)
@@ -109,7 +109,7 @@ export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Se
   const connections = limitConnections(server, mayOpen)
   // Without a listener Node would close a connection whose request runs for that long.
   server.setTimeout(silentMsMax, (socket) => {
-    if (socket.writableLength > 0 || !pending.has(socket)) socket.destroy()
+    if (socket.writableLength > 0 || !unanswered.has(socket)) socket.destroy()
   })
   return server
 }
@@ -119,18 +119,18 @@ async function* piecesOf(body: Buffer): AsyncGenerator<Buffer> {
 }
 
 /** Counts the requests of each connection until their responses end. */
-function limitPending() {
-  const pending = new WeakMap<Socket, number>()
+function limitUnanswered() {
+  const unanswered = new WeakMap<Socket, number>()
   return {
-    has: (socket: Socket): boolean => (pending.get(socket) ?? 0) > 0,
+    has: (socket: Socket): boolean => (unanswered.get(socket) ?? 0) > 0,
     /** Counts a request. Closes a connection that sends more requests ahead, and then returns `false`: their responses would wait in the memory. */
     begin({ socket }: IncomingMessage, res: ServerResponse): boolean {
-      const own = (pending.get(socket) ?? 0) + 1
-      if (own > pendingMax) socket.destroy()
+      const own = (unanswered.get(socket) ?? 0) + 1
+      if (own > unansweredMax) socket.destroy()
       // Node goes on with what it has received of a connection that is closed.
       if (socket.destroyed) return false
-      pending.set(socket, own)
-      res.once('close', () => pending.set(socket, (pending.get(socket) ?? 1) - 1))
+      unanswered.set(socket, own)
+      res.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1))
       return true
     },
   }

@@ -47,7 +47,7 @@ test.each(usageKinds)(
     const org = await world.organisation('hobby')
     const { deps } = world.server
     const ctx = forTenant(systemCtx(deps), { organisationId: org.id, environment: 'test' })
-    const limit = quotas[kind].limitOf(plans.hobby)
+    const limit = quotas[kind].allowanceOf(plans.hobby)
     const period = quotas[kind].per === 'month' ? utcMonthOf(deps.clock.now()) : 'all'
     const remaining = Math.min(limit, 3)
     await deps.db.tx(async (tx) => {

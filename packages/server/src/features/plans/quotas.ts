@@ -22,21 +22,21 @@ export const usageKinds = [
 export type UsageKind = (typeof usageKinds)[number]
 
 interface Quota {
-  readonly limitOf: (plan: Plan) => number
+  readonly allowanceOf: (plan: Plan) => number
   readonly code: keyof typeof planErrors
   readonly per: 'month' | 'all'
 }
 
 /** For each kind: the plan's figure that limits it, the error above it, and whether it is counted per month. */
 export const quotas: Readonly<Record<UsageKind, Quota>> = {
-  payments: { limitOf: (plan) => plan.paymentsPerMonth, code: 'payment-limit-reached', per: 'month' },
-  byoWallets: { limitOf: (plan) => plan.byoWallets, code: 'byo-wallet-limit-reached', per: 'all' },
-  managedWallets: { limitOf: (plan) => plan.managedWallets, code: 'managed-wallet-limit-reached', per: 'all' },
-  activeVaults: { limitOf: (plan) => plan.activeVaults, code: 'vault-quota-exceeded', per: 'all' },
-  persistedVaults: { limitOf: (plan) => plan.persistedVaults, code: 'persisted-vault-quota-exceeded', per: 'all' },
-  storageBytes: { limitOf: (plan) => plan.storageBytes, code: 'storage-quota-exceeded', per: 'all' },
-  webhooks: { limitOf: (plan) => plan.webhooks, code: 'webhook-limit-reached', per: 'all' },
-  childAddresses: { limitOf: (plan) => plan.childAddresses, code: 'child-address-limit-reached', per: 'all' },
+  payments: { allowanceOf: (plan) => plan.paymentsPerMonth, code: 'payment-limit-reached', per: 'month' },
+  byoWallets: { allowanceOf: (plan) => plan.byoWallets, code: 'byo-wallet-limit-reached', per: 'all' },
+  managedWallets: { allowanceOf: (plan) => plan.managedWallets, code: 'managed-wallet-limit-reached', per: 'all' },
+  activeVaults: { allowanceOf: (plan) => plan.activeVaults, code: 'vault-quota-exceeded', per: 'all' },
+  persistedVaults: { allowanceOf: (plan) => plan.persistedVaults, code: 'persisted-vault-quota-exceeded', per: 'all' },
+  storageBytes: { allowanceOf: (plan) => plan.storageBytes, code: 'storage-quota-exceeded', per: 'all' },
+  webhooks: { allowanceOf: (plan) => plan.webhooks, code: 'webhook-limit-reached', per: 'all' },
+  childAddresses: { allowanceOf: (plan) => plan.childAddresses, code: 'child-address-limit-reached', per: 'all' },
 }
 
 /** Returns the counter's period at an instant: the calendar month in UTC, or `all` for kinds that are not counted per month. */

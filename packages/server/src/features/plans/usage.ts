@@ -55,7 +55,7 @@ export function usageOf(ctx: Pick<Ctx, 'db' | 'tenant' | 'clock' | 'recounts'>):
     return {
       plan,
       figureOf: (kind) =>
-        shownFigure(Math.max(0, (counters.get(kind) ?? 0) - (gone.get(kind) ?? 0)), quotas[kind].limitOf(plan)),
+        shownFigure(Math.max(0, (counters.get(kind) ?? 0) - (gone.get(kind) ?? 0)), quotas[kind].allowanceOf(plan)),
     }
   })
 }
@@ -162,7 +162,7 @@ export async function countOrRefuse(
   count = 1,
 ): Promise<void> {
   const period = periodOf(kind, ctx.clock.now())
-  const limit = quotas[kind].limitOf(await planOf(tx, ctx.tenant.organisationId))
+  const limit = quotas[kind].allowanceOf(await planOf(tx, ctx.tenant.organisationId))
   const used = await lockCounter(tx, ctx.tenant, kind, period)
   if (limit !== unlimited && used + count > limit) throw limitError(ctx, quotas[kind].code, { limit, current: used })
   await addToCounter(tx, { tenant: ctx.tenant, kind, period, n: count })

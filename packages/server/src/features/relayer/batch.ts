@@ -1,6 +1,7 @@
 import type { Address, Network } from '@purser/protocol'
 import type { SignerNeed } from '../../chain/port.ts'
 import type { Tx } from '../../platform/db/db.ts'
+import { roundRobin } from '../../platform/round-robin.ts'
 import { callOf } from './forms/index.ts'
 import { conclude, purposeOf, type RelayerParts } from './parts.ts'
 import type { Admission, FailedRelay, Relay } from './port.ts'
@@ -230,7 +231,7 @@ export function selectFairly(
   const { turns, turnKeys, emptyQueues } = relaysByTurn(slot, rows)
   const ordered = [...turns].toSorted(([left], [right]) => compare(left, right)).map(([, offered]) => offered)
   const ofOwners = [...Map.groupBy(ordered, ([first]) => first?.owner).values()]
-  const inTurn = takeInTurn(ofOwners.map(takeInTurn))
+  const inTurn = roundRobin(ofOwners.map(roundRobin))
   return {
     selected: (slot.alone ? oneOfEach(inTurn, ({ queue }) => queue.signer) : inTurn).slice(0, most),
     empty: {
@@ -282,11 +283,6 @@ function inOrder(left: PickedRow, right: PickedRow): number {
 
 function compare(left: bigint, right: bigint): number {
   return left < right ? -1 : Number(left > right)
-}
-
-function takeInTurn(lists: readonly (readonly SelectedRelay[])[]): SelectedRelay[] {
-  const longest = Math.max(0, ...lists.map((list) => list.length))
-  return Array.from({ length: longest }, (_, index) => lists.flatMap((list) => list[index] ?? [])).flat()
 }
 
 /** Returns the first item of each name. */

@@ -62,7 +62,7 @@ export interface QuotaBatch {
 export function quotaBatchOf(tx: Tx, ctx: Limits, plan: Plan, kind: VaultKind): QuotaBatch {
   const now = ctx.clock.now()
   const period = periodOf(kind, now)
-  const limit = quotas[kind].limitOf(plan)
+  const limit = quotas[kind].allowanceOf(plan)
   let taken = 0
   let usedBefore: number | undefined
   let gone: number | undefined

@@ -231,9 +231,9 @@ async function refuseTooMany(
   { network, source }: TransferPlan,
 ): Promise<void> {
   const own = { network, owner: source.address, signedBy: actorId(actor), sharers: sharersOf(tenant.organisationId) }
-  const limitOf = await exceededByOpen(tx, own, openMax)
-  if (limitOf === undefined) return
-  throw failPaying('too-many-unused-payments', { limitOf, limit: openMax[limitOf], retryAfterSeconds: 60 })
+  const exceeded = await exceededByOpen(tx, own, openMax)
+  if (exceeded === undefined) return
+  throw failPaying('too-many-unused-payments', { limitOf: exceeded, limit: openMax[exceeded], retryAfterSeconds: 60 })
 }
 
 function watch(

@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { createPoller, type Poller, type Read } from '../../../platform/event-streams/poller.ts'
+import { roundRobin } from '../../../platform/round-robin.ts'
 import type { VaultId } from '../schema.ts'
 import type { EventStream } from './event-stream.ts'
 import { expiryFrameOf, type Frame, frameOf } from './frame.ts'
@@ -156,12 +157,10 @@ export class Hub {
  * news longest ago. Otherwise vaults whose news fill each read would leave nothing to those behind them.
  */
 function inOrderOfTurns(vaults: readonly FollowedVault[]): FollowedVault[] {
-  return [...Map.groupBy(vaults, ({ owner }) => owner).values()]
+  const ofOwners = [...Map.groupBy(vaults, ({ owner }) => owner).values()]
     .map((own) => own.toSorted((left, right) => left.newsIn - right.newsIn))
     .toSorted((left, right) => (left.at(-1)?.newsIn ?? 0) - (right.at(-1)?.newsIn ?? 0))
-    .flatMap((own) => own.map((vault, turn) => ({ vault, turn })))
-    .toSorted((left, right) => left.turn - right.turn)
-    .map(({ vault }) => vault)
+  return roundRobin(ofOwners)
 }
 
 function byVault(vaults: readonly FollowedVault[], rows: readonly News[]): Map<FollowedVault, News[]> {

@@ -8,10 +8,9 @@ import { publishEvents } from '../../../platform/events.ts'
 import type { EventId } from '../../../platform/ids.ts'
 import { isVirtual } from './booking.ts'
 import type { WatcherLease } from './cursor-store.ts'
-import { recordLateDeposits } from './late-store.ts'
 import { classifyOwnDeposits } from './own-deposits-store.ts'
 import { requireCursor, withdraw } from './store-scan.ts'
-import { listPending, lockAsRead, markConfirmed, type TransactionRow } from './transaction-store.ts'
+import { listPending, lockAsRead, markConfirmed, recordLateDeposits, type TransactionRow } from './transaction-store.ts'
 
 type Deps = PlatformDeps & ScreeningPort
 type ConfirmDeps = Deps & { readonly reads: Pick<ConfirmedReads, 'confirmTransfers'> }

@@ -85,10 +85,10 @@ export async function reservePolicy(
   const policy = await findPolicy(tx, ctx.tenant, masterWalletId)
   await refuseDenied(tx, ctx.tenant, movement, { policy, now: reservedAt })
   await insertReservations(tx, ctx.tenant, reservationsOf(movement, reservedAt))
-  return policy === undefined ? undefined : limitOf(policy.document, movement)
+  return policy === undefined ? undefined : approvalAboveOf(policy.document, movement)
 }
 
-function limitOf(document: EffectivePolicy, movement: OutgoingMovement): string | undefined {
+function approvalAboveOf(document: EffectivePolicy, movement: OutgoingMovement): string | undefined {
   if (movement.isToOwnMaster === true) return undefined
   const { token: symbol, decimals, rawAmount } = movement
   return approvalLimitOf(document, { token: { symbol, decimals }, rawAmount })
