@@ -58,8 +58,8 @@ const deleteExpiredIdempotency: RecurringTask<PlatformDeps> = {
   name: 'platform.sweep-idempotency-keys',
   everyMs: 600_000,
   run: async (ctx) => {
-    await deleteExpiredIdempotencyKeys(ctx.db, ctx.clock.now())
-    await deleteExpiredUse(ctx.db, ctx.clock.now())
+    await deleteExpiredIdempotencyKeys(ctx, ctx.clock.now())
+    await deleteExpiredUse(ctx, ctx.clock.now())
   },
 }
 

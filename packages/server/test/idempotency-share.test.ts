@@ -98,7 +98,7 @@ test('what processes store for an organisation counts together within seconds, f
   await expect.poll(shown(one)).toBeUndefined()
   await expect.poll(shown(another)).toBeUndefined()
   clock.forward(3_600_000)
-  expect(await deleteExpiredUse(db, clock.now())).toBe(2)
+  expect(await deleteExpiredUse({ db }, clock.now())).toBe(2)
 })
 
 test('bytes of an owner that cannot be read do not stay in the total', async () => {

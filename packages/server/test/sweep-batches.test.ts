@@ -15,6 +15,7 @@ import {
 } from '../src/features/webhooks/event-store.ts'
 import { deleteHintsBefore } from '../src/features/withdrawals/payout-hints/store.ts'
 import type { Db, Queryable } from '../src/platform/db/db.ts'
+import type { Sweep } from '../src/platform/db/delete-expired.ts'
 import { deleteExpiredIdempotencyKeys } from '../src/platform/http/idempotency.ts'
 import { deleteExpiredUse } from '../src/platform/http/kept-bytes.ts'
 import { systemCtx } from '../src/platform/work/runner.ts'
@@ -56,18 +57,18 @@ const countOf = async (table: string): Promise<bigint> =>
 
 const attemptId = newTypeId('att', Date.parse('2026-10-01T00:00:00Z'), new Uint8Array(10)).slice(0, -6)
 
-const sweeps: readonly (readonly [table: string, old: Expressions, sweep: (db: Queryable) => Promise<unknown>])[] = [
-  ['idempotency_keys', { created_at: past }, (db) => deleteExpiredIdempotencyKeys(db, old)],
-  ['vault_tokens', { expires_at: past }, (db) => deleteExpiredTokens(db, old)],
+const sweeps: readonly (readonly [table: string, old: Expressions, sweep: (sweep: Sweep) => Promise<unknown>])[] = [
+  ['idempotency_keys', { created_at: past }, (sweep) => deleteExpiredIdempotencyKeys(sweep, old)],
+  ['vault_tokens', { expires_at: past }, (sweep) => deleteExpiredTokens(sweep, old)],
   [
     'challenge_callers',
     { last_asked_at: past, ip: `('10.0.' || n / 250 || '.' || n % 250)::inet` },
-    (db) => deleteQuietCallers(db, old),
+    (sweep) => deleteQuietCallers(sweep, old),
   ],
-  ['payout_hints', { heard_at: past }, (db) => deleteHintsBefore(db, old)],
-  ['webhook_attempts', { id: `'${attemptId}' || lpad(n::text, 6, '0')` }, (db) => deleteOldAttempts(db, old)],
-  ['webhooks', { deleted_at: past }, (db) => deleteOldWebhooks(db, old)],
-  ['idempotency_use', { hour: past }, (db) => deleteExpiredUse(db, old)],
+  ['payout_hints', { heard_at: past }, (sweep) => deleteHintsBefore(sweep, old)],
+  ['webhook_attempts', { id: `'${attemptId}' || lpad(n::text, 6, '0')` }, (sweep) => deleteOldAttempts(sweep, old)],
+  ['webhooks', { deleted_at: past }, (sweep) => deleteOldWebhooks(sweep, old)],
+  ['idempotency_use', { hour: past }, (sweep) => deleteExpiredUse(sweep, old)],
 ]
 
 test.each(sweeps)(
@@ -75,7 +76,9 @@ test.each(sweeps)(
   async (table, columns, sweep) => {
     await fillTable(database.db, table, columns, { last: backlog })
     const { db, changed } = noting(database.db)
-    await sweep(db)
+    await sweep({ db, stopping: AbortSignal.abort() })
+    expect(changed, 'a stopping process begins no further statement').toEqual([perStatementMax])
+    await sweep({ db })
     expect(await countOf(table)).toBe(0n)
     expect(Math.max(...changed)).toBeLessThanOrEqual(perStatementMax)
   },
@@ -103,11 +106,11 @@ test('webhooks that were deleted long ago are removed without a read of deliveri
   await fillDeliveries(10, { webhook_id: `'gone'` }, { last: 1_500 })
   await fillTable(database.db, 'webhooks', { id: `'gone'`, deleted_at: past }, { last: 1 })
   const { db, rows } = readsCounted(database.db, '^webhook_deliveries')
-  await db.tx((tx) => deleteOldWebhooks(tx, old))
+  await db.tx((tx) => deleteOldWebhooks({ db: tx }, old))
   expect(rows()).toBe(0n)
   expect(await countOf('webhooks')).toBe(0n)
   const noted = notingTx(database.db)
-  await deleteOldDeliveries(noted.db, old)
+  await deleteOldDeliveries(noted, old)
   expect(Math.max(...noted.changed)).toBeLessThanOrEqual(perStatementMax)
   expect(await countOf('webhook_deliveries')).toBe(20_000n)
 })
@@ -119,7 +122,7 @@ test('old events are deleted without a read of deliveries that ended, except an 
   const waits = { status: `'pending'`, ended_at: 'null', due_at: past, event_id: `'${evt}000007'` }
   await fillDeliveries(11, waits, { first: 40_001, last: 40_001 })
   const { db, rows } = readsCounted(database.db, '^webhook_deliveries')
-  await deleteOldEvents(db, old)
+  await deleteOldEvents({ db }, old)
   expect(rows()).toBeLessThan(5n)
   expect(await countOf('events')).toBe(1n)
 })
@@ -133,7 +136,7 @@ test('a backlog of events is deleted in statements of a bounded size', async () 
     { last: backlog },
   )
   const { db, changed } = notingTx(database.db)
-  await deleteOldEvents(db, old)
+  await deleteOldEvents({ db }, old)
   expect(await countOf(`events where created_at = ${past} and id > '${first}'`)).toBe(0n)
   expect(changed.reduce((sum, count) => sum + count, 0)).toBe(backlog)
   expect(Math.max(...changed)).toBeLessThanOrEqual(perStatementMax)
@@ -155,7 +158,7 @@ test('events with a pending delivery are looked at once in a run, and pending de
   await fillDeliveries(11, waiting(kept), { first: 100_001, last: 102_500 })
   await fillDeliveries(11, waiting(recent), { first: 200_001, last: 210_000 })
   const { db, rows } = readsCounted(database.db, '^webhook_deliveries')
-  await deleteOldEvents(db, old)
+  await deleteOldEvents({ db }, old)
   expect(rows()).toBeLessThan(3_000n)
   expect(await countOf(`events where id like '${kept}%'`)).toBe(2_500n)
   expect(await countOf(`events where id like '${ended}%'`)).toBe(0n)
@@ -166,7 +169,7 @@ test('pending deliveries are looked at once in a run, however many others are de
   await fillDeliveries(8, { status: `'pending'`, ended_at: 'null', due_at: past }, { last: 5_000 })
   await fillDeliveries(9, {}, { last: 3_500 })
   const { db, rows } = readsCounted(database.db, '^webhook_deliveries')
-  await deleteOldDeliveries(db, old)
+  await deleteOldDeliveries({ db }, old)
   expect(rows()).toBeLessThan(20_000n)
   expect(await countOf(`webhook_deliveries where id like '${idOf(8)}%'`)).toBe(5_000n)
   expect(await countOf(`webhook_deliveries where id like '${idOf(9)}%'`)).toBe(0n)
@@ -208,8 +211,8 @@ test('a backlog of ended sessions, proofs, links and mails is deleted in stateme
       await tx.run(statement(`insert into ${insert}`))
   })
   const { db, changed } = noting(database.db)
-  await deleteExpiredProofs(db, old)
-  await deleteExpiredSignIns(db, old)
-  await deleteExpiredMails(db, old)
+  await deleteExpiredProofs({ db }, old)
+  await deleteExpiredSignIns({ db }, old)
+  await deleteExpiredMails({ db }, old)
   expect(changed).toEqual(Array(4).fill([1_000, 1_000, 500]).flat())
 })

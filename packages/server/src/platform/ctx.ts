@@ -130,6 +130,8 @@ export interface Background {
   /** As of the caller; undefined for work of the service itself. */
   readonly shareOwner?: string | undefined
   readonly requestId: RequestId
+  /** Aborted when the process stops, for work that a task repeats until none is left. Not set for requests. */
+  readonly stopping?: AbortSignal | undefined
   /** Writes an event to the outbox in the caller's transaction, so that a fact and its event commit together. */
   publish<T extends EventType>(tx: Tx, type: T, payload: EventPayloads[T]): Promise<Id<'evt'>>
   /** Appends to the organisation's hash-chained audit log in the caller's transaction. */

@@ -2,6 +2,14 @@ import type { Network } from '@purser/protocol'
 import type { Background, Deps } from './ctx.ts'
 import type { Sql } from './db/db.ts'
 
+/** Repeats a piece of work while there is more of it, and begins no further piece once the process stops. */
+export async function repeatWhile(
+  { stopping }: Pick<Background, 'stopping'>,
+  piece: () => Promise<boolean>,
+): Promise<void> {
+  while (stopping?.aborted !== true && (await piece()));
+}
+
 export interface Retry {
   readonly attemptsMax: number
   readonly delayMsFirst: number

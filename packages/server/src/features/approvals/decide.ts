@@ -5,7 +5,7 @@ import type { Queryable, Tx } from '../../platform/db/db.ts'
 import { Problem } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
-import type { RecurringTask } from '../../platform/recurring-task.ts'
+import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import type { DueCursors } from '../plans/index.ts'
@@ -229,16 +229,16 @@ export const expireApprovals: RecurringTask<Deps> = {
   name: 'approvals.expire',
   everyMs: 1_000,
   isDue: ({ clock }) => isAnyExpired(clock.now()),
-  async run(system) {
-    for (let expired = pageRows; expired === pageRows; )
-      expired = await system.db.tx(async (tx) => {
+  run: (system) =>
+    repeatWhile(system, () =>
+      system.db.tx(async (tx) => {
         const at = system.clock.now()
         const rows = await lockExpired(tx, at, pageRows)
         for (const row of rows)
           await storeDecision(forTenant(system, row), tx, row, { status: 'expired', at, by: null, reason: null })
-        return rows.length
-      })
-  },
+        return rows.length === pageRows
+      }),
+    ),
 }
 
 /** Most decisions that are written at the same time. */

@@ -2,7 +2,7 @@ import { networkByName } from '@purser/protocol'
 import type { ChainPorts } from '../../chain/port.ts'
 import type { ScreeningPort } from '../../partners/screening/port.ts'
 import type { Deps as PlatformDeps } from '../../platform/ctx.ts'
-import type { RecurringTask } from '../../platform/recurring-task.ts'
+import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
 import { bindTasks } from '../../platform/work/runner.ts'
 import type { DepositBook } from './deposit-book.ts'
 import type { ReadFunds } from './snapshot.ts'
@@ -69,8 +69,8 @@ export const pruneReservations: RecurringTask<FundDeps> = {
         .catch((error: unknown) => ctx.log.warn({ err: error, network: name }, 'reservations could not be pruned'))
       if (head !== undefined) await markReservationsEnded(ctx.db, name, head.number)
     }
-    for (let deleted = deletedMax; deleted === deletedMax; )
-      deleted = await deleteEnded(ctx.db, { seconds: keptSeconds, most: deletedMax })
+    const limits = { seconds: keptSeconds, most: deletedMax }
+    await repeatWhile(ctx, async () => (await deleteEnded(ctx.db, limits)) === deletedMax)
   },
 }
 

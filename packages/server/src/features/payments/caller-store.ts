@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql } from '../../platform/db/db.ts'
-import { deleteExpired } from '../../platform/db/delete-expired.ts'
+import { deleteExpired, type Sweep } from '../../platform/db/delete-expired.ts'
 
 const OldestRow = z.object({ oldest: z.date().nullable() })
 
@@ -47,8 +47,8 @@ export async function findOldestRequest(
 }
 
 /** Deletes callers of any tenant that made no request since this instant. */
-export function deleteQuietCallers(db: Queryable, since: Date): Promise<number> {
-  return deleteExpired(db, {
+export function deleteQuietCallers(sweep: Sweep, since: Date): Promise<number> {
+  return deleteExpired(sweep, {
     from: sql`challenge_callers`,
     where: sql`last_asked_at <= ${since}`,
     orderBy: sql`last_asked_at`,

@@ -165,7 +165,7 @@ export const deleteExpiredCallers: RecurringTask<Deps> = {
   name: 'payments.sweep-challenge-callers',
   everyMs: windowMs,
   run: async (ctx) => {
-    await deleteQuietCallers(ctx.db, instantOf(ctx.clock.now().getTime() - windowMs))
+    await deleteQuietCallers(ctx, instantOf(ctx.clock.now().getTime() - windowMs))
   },
 }
 

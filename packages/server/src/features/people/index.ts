@@ -24,9 +24,9 @@ const deleteEndedSignIns: RecurringTask<Deps> = {
   async run(ctx) {
     const now = ctx.clock.now().getTime()
     const before = instantOf(now - keptMs)
-    await deleteExpiredProofs(ctx.db, instantOf(now - proofKeptMs))
-    await deleteExpiredSignIns(ctx.db, before)
-    await deleteExpiredMails(ctx.db, before)
+    await deleteExpiredProofs(ctx, instantOf(now - proofKeptMs))
+    await deleteExpiredSignIns(ctx, before)
+    await deleteExpiredMails(ctx, before)
   },
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { deleteExpired } from '../../platform/db/delete-expired.ts'
+import { deleteExpired, type Sweep } from '../../platform/db/delete-expired.ts'
 import { lockNameOfText } from '../../platform/db/lock-name.ts'
 
 /** The kind of a mail: a sign-in link, or a link to set a password. */
@@ -56,6 +56,6 @@ export async function findResetProof(db: Queryable, token: string): Promise<stri
 }
 
 /** Forgets mails that were sent before an instant. */
-export async function deleteExpiredMails(db: Queryable, before: Date): Promise<void> {
-  await deleteExpired(db, { from: sql`auth.sign_in_mails`, where: sql`sent_at < ${before}`, orderBy: sql`sent_at` })
+export async function deleteExpiredMails(sweep: Sweep, before: Date): Promise<void> {
+  await deleteExpired(sweep, { from: sql`auth.sign_in_mails`, where: sql`sent_at < ${before}`, orderBy: sql`sent_at` })
 }

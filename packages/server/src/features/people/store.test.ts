@@ -26,8 +26,8 @@ test('however many proofs strangers begin and leave, each sweep deletes all that
     insert into auth.sign_in_links (token_hash, email, created_at, expires_at)
     select decode(md5(n::text), 'hex'), 'a@example.com', ${now}, case when n <= 2500 then ${at(-1)}::timestamptz else ${at(1)} end
     from generate_series(1, 2501) n`)
-  await deleteExpiredProofs(db, now)
-  await deleteExpiredSignIns(db, now)
+  await deleteExpiredProofs({ db }, now)
+  await deleteExpiredSignIns({ db }, now)
   const left = await db.one(
     z.object({ proofs: z.bigint(), links: z.bigint() }),
     sql`select (select count(*) from auth."verification") as proofs, (select count(*) from auth.sign_in_links) as links`,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { deleteExpired } from '../../platform/db/delete-expired.ts'
+import { deleteExpired, type Sweep } from '../../platform/db/delete-expired.ts'
 import { isBelow, type ListedRows, listRows } from '../../platform/db/page.ts'
 import { type AccountId, type Id, id, type OrganisationId } from '../../platform/ids.ts'
 import type { SessionInOrganisation } from '../../platform/reader.ts'
@@ -191,10 +191,10 @@ export async function deleteSession(tx: Tx, accountId: AccountId, sessionId: Id<
 }
 
 /** Forgets sessions and links that ended before an instant. */
-export async function deleteExpiredSignIns(db: Queryable, before: Date): Promise<void> {
+export async function deleteExpiredSignIns(sweep: Sweep, before: Date): Promise<void> {
   const ended = sql`"expiresAt" < ${before}`
-  await deleteExpired(db, { from: sql`auth."session"`, where: ended, orderBy: sql`"expiresAt"` })
-  await deleteExpired(db, {
+  await deleteExpired(sweep, { from: sql`auth."session"`, where: ended, orderBy: sql`"expiresAt"` })
+  await deleteExpired(sweep, {
     from: sql`auth.sign_in_links`,
     where: sql`expires_at < ${before}`,
     orderBy: sql`expires_at`,
@@ -202,9 +202,9 @@ export async function deleteExpiredSignIns(db: Queryable, before: Date): Promise
 }
 
 /** Deletes other expired proofs. Anybody can create them without signing in, so all of them are deleted, however many there are. */
-export async function deleteExpiredProofs(db: Queryable, before: Date): Promise<void> {
+export async function deleteExpiredProofs(sweep: Sweep, before: Date): Promise<void> {
   const ended = sql`"expiresAt" < ${before}`
-  await deleteExpired(db, { from: sql`auth."verification"`, where: ended, orderBy: sql`"expiresAt"` })
+  await deleteExpired(sweep, { from: sql`auth."verification"`, where: ended, orderBy: sql`"expiresAt"` })
 }
 
 const SessionPlace = z.object({

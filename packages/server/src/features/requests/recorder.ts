@@ -2,7 +2,7 @@ import { instantOf } from '../../platform/clock.ts'
 import { actorId } from '../../platform/ctx.ts'
 import type { CompletedRequest } from '../../platform/http/http-options.ts'
 import { isId } from '../../platform/ids.ts'
-import type { RecurringTask } from '../../platform/recurring-task.ts'
+import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
 import { mayTake } from '../../platform/share.ts'
 import type { Deps } from './ports.ts'
 import { deleteBeyond, deleteOldRequests, insertRequests, type NewRequest } from './store.ts'
@@ -158,6 +158,6 @@ export const expireRequests: RecurringTask<Deps> = {
   everyMs: 600_000,
   run: async (ctx) => {
     const before = instantOf(ctx.clock.now().getTime() - keptMs)
-    while ((await deleteOldRequests(ctx.db, before, batchRowsMax)) === batchRowsMax);
+    await repeatWhile(ctx, async () => (await deleteOldRequests(ctx.db, before, batchRowsMax)) === batchRowsMax)
   },
 }

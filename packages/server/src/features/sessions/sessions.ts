@@ -6,7 +6,7 @@ import { defineErrors } from '../../platform/errors.ts'
 import { isId, newId } from '../../platform/ids.ts'
 import { type Page, Reply } from '../../platform/operation.ts'
 import type { Random } from '../../platform/random.ts'
-import type { RecurringTask } from '../../platform/recurring-task.ts'
+import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { type BuyingPayment, linkPaymentToSession, lockBuyingPayment } from '../payments/index.ts'
 import { createVaultIn, markOver } from '../vaults/index.ts'
@@ -177,9 +177,7 @@ const most = 500
 const revokeUnpaid: RecurringTask<Deps> = {
   name: 'sessions.revoke-unpaid',
   everyMs: 30_000,
-  run: async (ctx) => {
-    while ((await revokeBatch(ctx)) === most);
-  },
+  run: (ctx) => repeatWhile(ctx, async () => (await revokeBatch(ctx)) === most),
 }
 
 function revokeBatch({ db, clock }: Pick<Ctx, 'db' | 'clock'>): Promise<number> {

@@ -1,7 +1,7 @@
 import { formatAmount } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import { newId } from '../../platform/ids.ts'
-import type { RecurringTask } from '../../platform/recurring-task.ts'
+import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
 import { policyWouldDeny } from '../wallets/index.ts'
 import { floorOfQuote, planTransfer } from './plan.ts'
 import type { Ctx, Deps, TransferPlan } from './ports.ts'
@@ -65,9 +65,8 @@ function rowOf(
 export const expireQuotes: RecurringTask<Deps> = {
   name: 'transfers.sweep-quotes',
   everyMs: 60_000,
-  async run({ db, clock }) {
-    const before = instantOf(clock.now().getTime() - expiredKeptMs)
-    for (let deleted = sweptAtOnce; deleted === sweptAtOnce; )
-      deleted = await deleteExpiredQuotes(db, before, sweptAtOnce)
+  async run(ctx) {
+    const before = instantOf(ctx.clock.now().getTime() - expiredKeptMs)
+    await repeatWhile(ctx, async () => (await deleteExpiredQuotes(ctx.db, before, sweptAtOnce)) === sweptAtOnce)
   },
 }

@@ -1,5 +1,5 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { RecurringTask } from '../../platform/recurring-task.ts'
+import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
 import { addUpChanges, checkCounts } from './count-store.ts'
 import type { Deps } from './ports.ts'
 
@@ -13,9 +13,10 @@ const checksMax = 100
 export const countVaults: RecurringTask<Deps> = {
   name: 'vaults.count',
   everyMs: 30_000,
-  run: async ({ db, clock, log }) => {
-    while ((await addUpChanges(db)) > 0);
-    for (let count = 0; count < checksMax; count++) {
+  run: async (ctx) => {
+    const { db, clock, log, stopping } = ctx
+    await repeatWhile(ctx, async () => (await addUpChanges(db)) > 0)
+    for (let count = 0; count < checksMax && stopping?.aborted !== true; count++) {
       const now = clock.now()
       const checked = await checkCounts(db, { now, before: instantOf(now.getTime() - checkedEveryMs) })
       if (checked === undefined) return

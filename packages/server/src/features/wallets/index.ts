@@ -1,6 +1,6 @@
 import type { HdCurve } from '@purser/protocol'
 import { bindOperations } from '../../platform/operation.ts'
-import type { RecurringTask } from '../../platform/recurring-task.ts'
+import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
 import { bindTasks } from '../../platform/work/runner.ts'
 import type { Recount } from '../plans/index.ts'
 import { countingChildAddresses } from './children/store.ts'
@@ -71,9 +71,7 @@ export const walletRecounts: readonly Recount[] = [
 const countUsage: RecurringTask<Deps> = {
   name: 'wallets.count-usage',
   everyMs: 10_000,
-  async run({ db }) {
-    while ((await addUpUsage(db)) > 0);
-  },
+  run: (ctx) => repeatWhile(ctx, async () => (await addUpUsage(ctx.db)) > 0),
 }
 
 /** Builds the feature; `api` is its contribution to the dependencies of later features. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { deleteExpired } from '../../platform/db/delete-expired.ts'
+import { deleteExpired, type Sweep } from '../../platform/db/delete-expired.ts'
 import {
   boundsOf,
   filtered,
@@ -72,9 +72,13 @@ const LookedAt = z.object({ id: z.string(), isKept: z.boolean() })
  * Deletes rows in the order of their ids, except those that are kept. `select` returns those after an id, at most `lookedAtMax`: each statement looks at a
  * bounded number of rows, and a row that is kept is looked at once in a run, however many are.
  */
-async function deleteUnlessKept(db: Db, table: Sql, select: (after: string) => Sql): Promise<void> {
+async function deleteUnlessKept(
+  { db, stopping }: Sweep<Db>,
+  table: Sql,
+  select: (after: string) => Sql,
+): Promise<void> {
   let after: string | undefined = ''
-  while (after !== undefined) {
+  while (after !== undefined && stopping?.aborted !== true) {
     const statement = select(after)
     after = await db.tx(
       async (tx) => {
@@ -93,10 +97,10 @@ async function deleteUnlessKept(db: Db, table: Sql, select: (after: string) => S
  * Deletes events older than the bound, unless a delivery is pending. A delivery, or a mark that the event has none yet, is found by an index for each
  * event: other pending deliveries are not read, however many a deployment has.
  */
-export function deleteOldEvents(db: Db, oldest: Date): Promise<void> {
+export function deleteOldEvents(sweep: Sweep<Db>, oldest: Date): Promise<void> {
   const before = firstIdAt('evt', oldest.getTime() + idLagMsMax)
   return deleteUnlessKept(
-    db,
+    sweep,
     sql`events`,
     (after) => sql`
     select e.id, coalesce(due.is_kept, postponed.is_kept, pending.is_kept, false) as is_kept
@@ -117,16 +121,16 @@ export function deleteOldEvents(db: Db, oldest: Date): Promise<void> {
 }
 
 /** Deletes attempts that are older than the bound. */
-export async function deleteOldAttempts(db: Queryable, oldest: Date): Promise<void> {
+export async function deleteOldAttempts(sweep: Sweep, oldest: Date): Promise<void> {
   const where = sql`id < ${firstIdAt('att', oldest.getTime())}`
-  await deleteExpired(db, { from: sql`webhook_attempts`, where, orderBy: sql`id`, key: sql`id` })
+  await deleteExpired(sweep, { from: sql`webhook_attempts`, where, orderBy: sql`id`, key: sql`id` })
 }
 
 /** Deletes deliveries that are older than the bound and ended. */
-export function deleteOldDeliveries(db: Db, oldest: Date): Promise<void> {
+export function deleteOldDeliveries(sweep: Sweep<Db>, oldest: Date): Promise<void> {
   const before = firstIdAt('del', oldest.getTime())
   return deleteUnlessKept(
-    db,
+    sweep,
     sql`webhook_deliveries`,
     (after) => sql`
     select id, ended_at is null as is_kept from webhook_deliveries where id > ${after} and id < ${before}
@@ -135,12 +139,12 @@ export function deleteOldDeliveries(db: Db, oldest: Date): Promise<void> {
 }
 
 /** Deletes resends of events that are older than the bound. */
-export async function deleteOldResends(db: Queryable, oldest: Date): Promise<void> {
+export async function deleteOldResends(sweep: Sweep, oldest: Date): Promise<void> {
   const where = sql`event_id < ${firstIdAt('evt', oldest.getTime())}`
-  await deleteExpired(db, { from: sql`event_resends`, where, orderBy: sql`event_id` })
+  await deleteExpired(sweep, { from: sql`event_resends`, where, orderBy: sql`event_id` })
 }
 
 /** Deletes rows of webhooks that were deleted before the bound. Their deliveries ended by then, and `deleteOldDeliveries` deletes them by their age. */
-export async function deleteOldWebhooks(db: Queryable, oldest: Date): Promise<void> {
-  await deleteExpired(db, { from: sql`webhooks`, where: sql`deleted_at < ${oldest}`, orderBy: sql`deleted_at` })
+export async function deleteOldWebhooks(sweep: Sweep, oldest: Date): Promise<void> {
+  await deleteExpired(sweep, { from: sql`webhooks`, where: sql`deleted_at < ${oldest}`, orderBy: sql`deleted_at` })
 }

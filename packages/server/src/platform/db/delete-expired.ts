@@ -1,5 +1,11 @@
 import { type Queryable, type Sql, sql } from './db.ts'
 
+/** Where rows are deleted, and whether the process stops meanwhile: the rest is deleted by the next run. */
+export interface Sweep<D extends Queryable = Queryable> {
+  readonly db: D
+  readonly stopping?: AbortSignal | undefined
+}
+
 /** Most rows that one statement deletes. */
 export const deletionsMax = 1_000
 
@@ -17,7 +23,7 @@ export interface Expired {
  * for long. Rows that another process has locked stay for the next run. Returns the number of deleted rows.
  */
 export async function deleteExpired(
-  db: Queryable,
+  { db, stopping }: Sweep,
   { from, where, orderBy, key = sql`ctid` }: Expired,
 ): Promise<number> {
   let deleted = 0
@@ -26,6 +32,6 @@ export async function deleteExpired(
       delete from ${from} where ${key} = any(array(
         select ${key} from ${from} where ${where} order by ${orderBy} limit ${deletionsMax} for update skip locked))`)
     deleted += count
-    if (count < deletionsMax) return deleted
+    if (count < deletionsMax || stopping?.aborted === true) return deleted
   }
 }

@@ -4,7 +4,7 @@ import { requireFresh } from '../access.ts'
 import { instantOf } from '../clock.ts'
 import { actorId, type Ctx, type IdempotencyHandle, shareOwnerOf } from '../ctx.ts'
 import { type Queryable, sql, type Tx } from '../db/db.ts'
-import { deleteExpired } from '../db/delete-expired.ts'
+import { deleteExpired, type Sweep } from '../db/delete-expired.ts'
 import { lockNameOfText } from '../db/lock-name.ts'
 import { failPlatform, isProblem } from '../errors.ts'
 import { bytesPerKey, keptBytesMax } from './kept-bytes.ts'
@@ -272,9 +272,9 @@ export async function finishLease(
 }
 
 /** Deletes keys that are older than a day; run regularly by the work role. */
-export function deleteExpiredIdempotencyKeys(db: Queryable, now: Date): Promise<number> {
+export function deleteExpiredIdempotencyKeys(sweep: Sweep, now: Date): Promise<number> {
   const where = sql`created_at < ${instantOf(now.getTime() - keptMs)}`
-  return deleteExpired(db, { from: sql`idempotency_keys`, where, orderBy: sql`created_at` })
+  return deleteExpired(sweep, { from: sql`idempotency_keys`, where, orderBy: sql`created_at` })
 }
 
 type SealCtx = Pick<Ctx, 'tenant' | 'sealer'>

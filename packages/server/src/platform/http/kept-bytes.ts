@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Clock, instantOf } from '../clock.ts'
 import { type Queryable, sql } from '../db/db.ts'
-import { deleteExpired } from '../db/delete-expired.ts'
+import { deleteExpired, type Sweep } from '../db/delete-expired.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { mayTake } from '../share.ts'
@@ -170,7 +170,7 @@ async function addUse(
 }
 
 /** Deletes the hours that no longer count. */
-export function deleteExpiredUse(db: Queryable, now: Date): Promise<number> {
+export function deleteExpiredUse(sweep: Sweep, now: Date): Promise<number> {
   const where = sql`hour < ${instantOf(now.getTime() - countedMs - hourMs)}`
-  return deleteExpired(db, { from: sql`idempotency_use`, where, orderBy: sql`hour` })
+  return deleteExpired(sweep, { from: sql`idempotency_use`, where, orderBy: sql`hour` })
 }

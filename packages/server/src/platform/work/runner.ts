@@ -81,7 +81,7 @@ export function bindTasks<D extends Deps>(
       name,
       everyMs,
       ...(isDue !== undefined && { isDue: () => isDue(deps) }),
-      run: (detach) => run(systemCtx(deps), detach),
+      run: (detach) => run({ ...systemCtx(deps), stopping: detach?.stopping }, detach),
     }
   })
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql } from '../../../platform/db/db.ts'
-import { deleteExpired } from '../../../platform/db/delete-expired.ts'
+import { deleteExpired, type Sweep } from '../../../platform/db/delete-expired.ts'
 
 /** Challenges and refused credentials of a tenant in the minute that begins at `at`. */
 export interface CountedAttempts extends Tenant {
@@ -41,6 +41,6 @@ export function sumAttempts(
 }
 
 /** Deletes the counts of minutes before an instant. */
-export function deleteOldAttempts(db: Queryable, before: Date): Promise<number> {
-  return deleteExpired(db, { from: sql`payment_attempts`, where: sql`at < ${before}`, orderBy: sql`at` })
+export function deleteOldAttempts(sweep: Sweep, before: Date): Promise<number> {
+  return deleteExpired(sweep, { from: sql`payment_attempts`, where: sql`at < ${before}`, orderBy: sql`at` })
 }

@@ -77,7 +77,7 @@ const attemptsKeptDays = 31
 export const deleteExpiredAttempts: RecurringTask<Deps> = {
   name: 'payments.sweep-attempts',
   everyMs: 3_600_000,
-  run: async ({ db, clock }) => {
-    await deleteOldAttempts(db, instantOf(clock.now().getTime() - attemptsKeptDays * 86_400_000))
+  run: async (ctx) => {
+    await deleteOldAttempts(ctx, instantOf(ctx.clock.now().getTime() - attemptsKeptDays * 86_400_000))
   },
 }

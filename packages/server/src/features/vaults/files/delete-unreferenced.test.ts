@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { aFileStage, type FileStage } from '../../../../test/files/file-stage.ts'
 import { type BlobKey, isBlobKey } from '../../../files/index.ts'
 import { sql } from '../../../platform/db/db.ts'
-import { systemCtx } from '../../../platform/work/runner.ts'
+import { bindTasks } from '../../../platform/work/runner.ts'
 import { deleteUnreferencedFiles } from './delete-unreferenced.ts'
 
 let stage: FileStage
@@ -17,8 +17,8 @@ afterAll(() => stage?.world.stop())
 const minuteMs = 60_000
 
 /** Runs one deletion in which the store deletes blobs by `remove`. */
-async function deleteBy(remove: (key: BlobKey) => Promise<void>): Promise<void> {
-  const ctx = systemCtx(stage.world.server.deps)
+async function deleteBy(remove: (key: BlobKey) => Promise<void>, stopping?: AbortSignal): Promise<void> {
+  const ctx = stage.world.server.deps
   const blobs = {
     ...ctx.blobs,
     put: ctx.blobs.put.bind(ctx.blobs),
@@ -27,12 +27,13 @@ async function deleteBy(remove: (key: BlobKey) => Promise<void>): Promise<void> 
     discardPartial: ctx.blobs.discardPartial.bind(ctx.blobs),
     delete: remove,
   }
-  await deleteUnreferencedFiles.run({ ...ctx, blobs })
+  const [task] = bindTasks({ ...ctx, blobs }, [deleteUnreferencedFiles])
+  await task?.run(Object.assign(() => undefined, stopping && { stopping }))
 }
 
 /** Runs one deletion in which the store fails to delete some blobs; returns the blobs that it was requested to delete. */
 async function deleteWithout(isStuck: (key: BlobKey) => boolean): Promise<BlobKey[]> {
-  const { blobs } = systemCtx(stage.world.server.deps)
+  const { blobs } = stage.world.server.deps
   const requested: BlobKey[] = []
   await deleteBy(async (key) => {
     requested.push(key)
@@ -52,6 +53,18 @@ async function queue(count: number, owner = 'org_0'): Promise<BlobKey[]> {
     select key, ${owner}, ${stage.now()} from unnest(${keys}::text[]) as keys (key)`)
   return keys
 }
+
+test('a process that stops ends the batch in progress and begins no further one', async () => {
+  const keys = await queue(450)
+  const stopping = new AbortController()
+  let deleted = 0
+  await deleteBy(async () => {
+    deleted += 1
+    stopping.abort()
+  }, stopping.signal)
+  expect(deleted).toBe(200)
+  expect(await deleteWithout(() => false)).toHaveLength(keys.length - deleted)
+})
 
 test('a blob whose deletion always fails blocks no other, and is retried forever with a growing back-off', async () => {
   const keys = await queue(450)

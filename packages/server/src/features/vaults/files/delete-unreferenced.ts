@@ -1,7 +1,8 @@
 import type { BlobKey } from '../../../files/index.ts'
 import { instantOf } from '../../../platform/clock.ts'
+import type { Background } from '../../../platform/ctx.ts'
 import { deletionsMax } from '../../../platform/db/delete-expired.ts'
-import { type RecurringTask, retryDelayMs } from '../../../platform/recurring-task.ts'
+import { type RecurringTask, repeatWhile, retryDelayMs } from '../../../platform/recurring-task.ts'
 import type { DueCursors } from '../../plans/index.ts'
 import type { Deps } from '../ports.ts'
 import { uploadMsMax } from './reserve.ts'
@@ -26,14 +27,14 @@ export const deleteUnreferencedFiles: RecurringTask<Deps> = {
   run: deleteUnreferenced,
 }
 
-type Deleting = Pick<Deps, 'db' | 'blobs' | 'clock' | 'log'>
+type Deleting = Pick<Deps & Background, 'db' | 'blobs' | 'clock' | 'log' | 'stopping'>
 
 async function deleteUnreferenced(deps: Deleting): Promise<void> {
   const { db, blobs, clock } = deps
   const before = instantOf(clock.now().getTime() - uploadMsMax)
-  while ((await queueStaleUploads(db, { before, now: clock.now() })) === deletionsMax);
+  await repeatWhile(deps, async () => (await queueStaleUploads(db, { before, now: clock.now() })) === deletionsMax)
   const cursors: DueCursors = new Map()
-  while ((await deleteBatch(deps, cursors)) === 'more');
+  await repeatWhile(deps, async () => (await deleteBatch(deps, cursors)) === 'more')
   await blobs.discardPartial(before)
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { deleteExpired } from '../../../platform/db/delete-expired.ts'
+import { deleteExpired, type Sweep } from '../../../platform/db/delete-expired.ts'
 import { isBelow } from '../../../platform/db/page.ts'
 import { type AccountId, type ApiKeyId, type Id, id } from '../../../platform/ids.ts'
 import { shareOwnerSql } from '../../plans/index.ts'
@@ -176,6 +176,6 @@ export function openTicketRow(
 }
 
 /** Deletes tokens of any tenant that expired before an instant; an open stream stores its own end. */
-export function deleteExpiredTokens(db: Queryable, before: Date): Promise<number> {
-  return deleteExpired(db, { from: sql`vault_tokens`, where: sql`expires_at < ${before}`, orderBy: sql`expires_at` })
+export function deleteExpiredTokens(sweep: Sweep, before: Date): Promise<number> {
+  return deleteExpired(sweep, { from: sql`vault_tokens`, where: sql`expires_at < ${before}`, orderBy: sql`expires_at` })
 }

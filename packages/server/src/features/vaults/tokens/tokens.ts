@@ -104,6 +104,6 @@ export const deleteExpiredVaultTokens: RecurringTask<Deps> = {
   name: 'vaults.sweep-tokens',
   everyMs: 600_000,
   run: async (ctx) => {
-    await deleteExpiredTokens(ctx.db, ctx.clock.now())
+    await deleteExpiredTokens(ctx, ctx.clock.now())
   },
 }

@@ -50,7 +50,7 @@ const keptMs = 7 * 86_400_000
 export const deleteExpiredPayoutHints: RecurringTask<Deps> = {
   name: 'withdrawals.sweep-payout-hints',
   everyMs: 3_600_000,
-  run: async ({ db, clock }) => {
-    await deleteHintsBefore(db, instantOf(clock.now().getTime() - keptMs))
+  run: async (ctx) => {
+    await deleteHintsBefore(ctx, instantOf(ctx.clock.now().getTime() - keptMs))
   },
 }

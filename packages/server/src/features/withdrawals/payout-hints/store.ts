@@ -1,5 +1,5 @@
 import { type Queryable, sql } from '../../../platform/db/db.ts'
-import { deleteExpired } from '../../../platform/db/delete-expired.ts'
+import { deleteExpired, type Sweep } from '../../../platform/db/delete-expired.ts'
 
 /** A payout, by partner and id. Messages of partners do not name a tenant. */
 export interface PayoutHint {
@@ -18,6 +18,6 @@ export async function upsertHint(db: Queryable, { partner, payoutId }: PayoutHin
 }
 
 /** Deletes hints that are older than this; returns how many. */
-export function deleteHintsBefore(db: Queryable, before: Date): Promise<number> {
-  return deleteExpired(db, { from: sql`payout_hints`, where: sql`heard_at < ${before}`, orderBy: sql`heard_at` })
+export function deleteHintsBefore(sweep: Sweep, before: Date): Promise<number> {
+  return deleteExpired(sweep, { from: sql`payout_hints`, where: sql`heard_at < ${before}`, orderBy: sql`heard_at` })
 }
