@@ -85,15 +85,15 @@ function replyOf(status: number, body: unknown, seen: Responded | undefined): Re
 }
 
 function send(
-  { sellerFetch, tenant }: Pick<Ctx, 'sellerFetch' | 'tenant'>,
+  ctx: Pick<Ctx, 'sellerFetch' | 'shareOwner' | 'tenant'>,
   { url, method = 'GET', headers = {}, body, bodyEncoding = 'text' }: UrlPayment,
   credential?: { readonly header: string; readonly value: string },
 ): Promise<SendOutcome> {
   const given = headerOf(headers)
-  return sellerFetch.send({
+  return ctx.sellerFetch.send({
     method,
     url,
-    group: tenant.organisationId,
+    group: shareOwnerOf(ctx),
     headers: {
       ...(given('accept') === undefined && { accept: '*/*' }),
       ...(given('user-agent') === undefined && { 'user-agent': 'Purser' }),
