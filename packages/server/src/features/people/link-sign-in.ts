@@ -77,7 +77,7 @@ const browserPattern = /^[\w-]{43}$/
  */
 function sendLink(deps: SignInDeps, options: SignInOptions) {
   const { sendMail, isSignUpOpen } = options
-  const mayMailStranger = limitStrangerMails(deps)
+  const strangers = limitStrangerMails(deps)
   return createAuthEndpoint('/sign-in/link', { method: 'POST', body: LinkRequest }, async (ctx) => {
     if (sendMail === undefined) throw new APIError('BAD_REQUEST', { code: 'EMAIL_NOT_CONFIGURED' })
     const { email } = ctx.body
@@ -88,12 +88,15 @@ function sendLink(deps: SignInDeps, options: SignInOptions) {
     ctx.setCookie(cookie, browser, { ...cookieAttributesOf(deps.baseUrl), maxAge: linkMs / 1_000 })
     const send = async (): Promise<void> => {
       const address = ctx.headers?.get(addressHeader) ?? ''
-      if (!(await hasAccount(deps.db, email)) && !(isSignUpOpen && mayMailStranger(address))) return
+      const isStranger = !(await hasAccount(deps.db, email))
+      if (isStranger && !(isSignUpOpen && strangers.mayRequest(address))) return
       const { url, link } = newSignInLink(deps, { email, baseUrl: deps.baseUrl, browser })
       const mail = { kind: 'link', email: link.email, proof: Buffer.from(link.tokenHash).toString('hex') } as const
       // Stored before the mail is recorded, so that the record never names a link that is not there.
       await insertLink(deps.db, link)
-      if (!(await maySend(deps, options, mail, { email, cookies }))) return deleteLink(deps.db, link.tokenHash)
+      const isSent = (await maySend(deps, options, mail, { email, cookies })) && (!isStranger || strangers.maySend())
+      // Without its link the record of a mail stops no other one.
+      if (!isSent) return deleteLink(deps.db, link.tokenHash)
       const text = `${url}\n\nThe link works once, for ten minutes.`
       await sendOrForget(deps, mail, () => sendMail({ to: email, subject: 'Sign in', text }))
     }

@@ -5,9 +5,11 @@ test('mails to new addresses have a limit for each site and one for all, of whic
   let now = 0
   const warnings: string[] = []
   const log = { warn: (_: object, message: string) => void warnings.push(message) }
-  const mayMail = limitStrangerMails({ clock: { now: () => new Date(now) }, log } as never)
+  const strangers = limitStrangerMails({ clock: { now: () => new Date(now) }, log } as never)
   const admitted = (site: number, count: number) =>
-    Array.from({ length: count }, (_, at) => mayMail(`10.0.${site}.${at}`)).filter(Boolean).length
+    Array.from({ length: count }, (_, at) => strangers.mayRequest(`10.0.${site}.${at}`) && strangers.maySend()).filter(
+      Boolean,
+    ).length
   expect(admitted(0, 100)).toBe(60)
   let all = 60
   for (let site = 1; site <= 50; site++) all += admitted(site, 60)
@@ -17,4 +19,11 @@ test('mails to new addresses have a limit for each site and one for all, of whic
   expect(admitted(0, 100)).toBe(60)
   for (let site = 1; site <= 50; site++) admitted(site, 60)
   expect(warnings).toHaveLength(2)
+})
+
+test('requests that send no mail leave the limit of all sites to others', () => {
+  const clock = { now: () => new Date(0) }
+  const strangers = limitStrangerMails({ clock, log: { warn: () => expect.unreachable() } } as never)
+  for (let site = 0; site < 100; site++) for (let count = 0; count < 60; count++) strangers.mayRequest(`10.0.${site}.1`)
+  expect([strangers.mayRequest('10.1.0.1'), strangers.maySend()]).toEqual([true, true])
 })
