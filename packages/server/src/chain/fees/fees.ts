@@ -50,7 +50,7 @@ function raised(fee: bigint): bigint {
   return fee + fee / 8n + 1n
 }
 
-function larger(left: bigint, right: bigint): bigint {
+export function larger(left: bigint, right: bigint): bigint {
   return left > right ? left : right
 }
 

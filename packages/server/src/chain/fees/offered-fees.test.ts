@@ -56,7 +56,7 @@ test('a node that answers late does not delay the fees of two others', async () 
   late.resolve({ result: null })
 })
 
-test('a node that alone reports fees raises each at most to twice what a majority reported before', async () => {
+test('a node that alone reports fees raises each at most to twice what a majority reported before, and lowers it at most to half', async () => {
   const failing = [await startLyingNode(stage.dev.rpcUrl), await startLyingNode(stage.dev.rpcUrl)]
   try {
     const chain = stage.among(0, { moreUrls: failing.map(({ url }) => url) })
@@ -67,7 +67,7 @@ test('a node that alone reports fees raises each at most to twice what a majorit
     expect(alone.baseFee).toBe(baseFee * 2n)
     expect(alone.priorityFee).toBeLessThanOrEqual(priorityFee * 2n)
     lieOfFees(1n)
-    expect((await chain.offeredFees()).baseFee).toBe(1n)
+    expect((await chain.offeredFees()).baseFee).toBe(baseFee / 2n)
     for (const node of failing) node.tellTheTruth()
     liar.tellTheTruth()
     expect(await chain.offeredFees()).toMatchObject({ baseFee, priorityFee })
@@ -93,4 +93,27 @@ test('one node that lies low does not set the fees while another one is late', a
   } finally {
     await slow.stop()
   }
+})
+
+test('one node that lies low does not set the fees while another one fails, in however many readings', async () => {
+  const failing = await startLyingNode(stage.dev.rpcUrl)
+  try {
+    const chain = stage.among(1, { moreUrls: [failing.url] })
+    const honest = await chain.offeredFees()
+    failing.flood(100_000)
+    lieOfFees(0n)
+    for (let reading = 0; reading < 5; reading += 1)
+      expect((await chain.offeredFees()).baseFee).toBe(honest.baseFee / 2n)
+    lieOfFees(honest.baseFee / 2n)
+    expect((await chain.offeredFees()).baseFee, 'the two are alike').toBe(honest.baseFee / 2n)
+  } finally {
+    await failing.stop()
+  }
+})
+
+test('of two nodes one that lies low later does not set the fees', async () => {
+  const chain = stage.among(1)
+  const { baseFee } = await chain.offeredFees()
+  lieOfFees(0n)
+  expect((await chain.offeredFees()).baseFee).toBe(baseFee / 2n)
 })

@@ -4,7 +4,7 @@ import type { OfferedFees } from '../port.ts'
 import { collectMost, electorateOf } from '../rpc/acceptance.ts'
 import { readHead, readQuantity, resultOf } from '../rpc/read.ts'
 import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from '../rpc/rpc.ts'
-import { dataGasOf, firstFees, l1FeeCall, readL1Fee, takesDataGas } from './fees.ts'
+import { dataGasOf, firstFees, l1FeeCall, larger, readL1Fee, takesDataGas } from './fees.ts'
 
 /** The factor by which reports of fewer nodes may exceed the fees of the last majority. */
 const minorityRaiseMax = 2n
@@ -16,24 +16,33 @@ interface Fees {
   readonly l1Fee: bigint
 }
 
+const parts = ['baseFee', 'tip', 'l1Fee'] as const
+
 /**
  * Creates a function that returns the fees from the reports of all healthy nodes: the median of each part, the lower one of two. So one node neither drains
- * an account nor makes everything too expensive. Where a node is late, each part is at least half of the last reading that no node was late for, because of the
- * others one may lie. When fewer nodes than a majority report, each part is at most twice what the last majority reported.
+ * an account nor makes everything too expensive. Where nodes are missing and the others contradict each other, each part is at least half of its last sound
+ * value, because one of them may lie. When fewer nodes than a majority report, each part is at most twice what the last majority reported.
  * If no majority has reported since the process started, the few that do suffice, within the network's `gasFees`.
  */
 export function createOfferedFees({ voters }: Pick<NodeRpc, 'voters'>, network: Network): () => Promise<OfferedFees> {
   let ofMajority: Fees | undefined
-  let ofAll: Fees | undefined
-  return async () => {
-    const isFirst = ofAll === undefined
-    const setOfAll = (all: Fees): void => {
-      ofAll = all
+  const sound: { -readonly [Part in keyof Fees]?: bigint } = {}
+  const { needed } = electorateOf(voters)
+  const learn = (reports: readonly Fees[]): void => {
+    for (const part of parts) {
+      const values = reports.map((fees) => fees[part])
+      if (isSound(values, { needed, all: voters.length })) sound[part] = medianOf(values)
     }
-    const { reports, isMajority, isLate } = await reportedFees({ voters }, { network, isFirst, setOfAll })
+  }
+  return async () => {
+    const isFirst = sound.baseFee === undefined
+    const { reports, isMajority } = await reportedFees({ voters }, { network, isFirst, learn })
     if (reports.length === 0) throw fail('chain-unavailable', {}, new Error('no node returned a gas price'))
-    const median = combine(reports, medianOf)
-    const reported = isLate && ofAll !== undefined ? combine([median, ofAll], atLeastHalf) : median
+    const reported = combine(reports, (values, part) =>
+      isSound(values, { needed, all: voters.length })
+        ? medianOf(values)
+        : larger(medianOf(values), (sound[part] ?? 0n) / 2n),
+    )
     if (isMajority) ofMajority = reported
     const { baseFee, tip, l1Fee } = ofMajority === undefined ? reported : bounded(reported, ofMajority)
     const offered = { ...firstFees(baseFee, tip, network.gasFees), baseFee }
@@ -43,25 +52,31 @@ export function createOfferedFees({ voters }: Pick<NodeRpc, 'voters'>, network: 
   }
 }
 
+/** Whether the median is near a value that a correct node reports, if a minority of all nodes lies. */
+function isSound(
+  values: readonly bigint[],
+  { needed, all }: { readonly needed: number; readonly all: number },
+): boolean {
+  return values.length >= needed && (areAlike(values) || (all > 2 && values.length === all))
+}
+
 interface FeeQuery {
   readonly network: Network
-  /** No reading of all nodes is known: reports of a majority suffice only if they are alike. */
+  /** No sound reading is known: reports of a majority suffice only if they are alike. */
   readonly isFirst: boolean
-  /** Called once each node has responded or failed, also after the result. */
-  readonly setOfAll: (fees: Fees) => void
+  /** Called with the reports once each node has responded or failed, also after the result. */
+  readonly learn: (reports: readonly Fees[]) => void
 }
 
 interface Reported {
   readonly reports: readonly Fees[]
   readonly isMajority: boolean
-  /** A node has neither responded nor failed. */
-  readonly isLate: boolean
 }
 
 /** Queries all healthy nodes at once. Those that answer suffice, and one that answers late delays the others little. */
 async function reportedFees(
   { voters }: Pick<NodeRpc, 'voters'>,
-  { network, isFirst, setOfAll }: FeeQuery,
+  { network, isFirst, learn }: FeeQuery,
 ): Promise<Reported> {
   const reports: Fees[] = []
   const healthy = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
@@ -73,21 +88,18 @@ async function reportedFees(
       return reports.push(await feesAt(rpc, network))
     } finally {
       open -= 1
-      if (open === 0 && reports.length >= needed) setOfAll(combine(reports, medianOf))
+      if (open === 0) learn(reports)
     }
   }
-  await collectMost(queried, query, () => reports.length >= needed && (!isFirst || areAlike(reports)))
-  return { reports, isMajority: reports.length >= needed, isLate: open > 0 }
+  await collectMost(queried, query, () => {
+    return reports.length >= needed && (!isFirst || areAlike(reports.map(({ baseFee }) => baseFee)))
+  })
+  return { reports, isMajority: reports.length >= needed }
 }
 
-/** Whether no base fee is more than twice another. */
-function areAlike(reports: readonly Fees[]): boolean {
-  return reports.every((one) => reports.every((other) => one.baseFee <= other.baseFee * 2n))
-}
-
-function atLeastHalf([reported = 0n, before = 0n]: readonly bigint[]): bigint {
-  const least = before / 2n
-  return reported > least ? reported : least
+/** Whether no value is more than twice another. */
+function areAlike(values: readonly bigint[]): boolean {
+  return values.every((one) => values.every((other) => one <= other * 2n))
 }
 
 function bounded(reported: Fees, ofMajority: Fees): Fees {
@@ -97,12 +109,13 @@ function bounded(reported: Fees, ofMajority: Fees): Fees {
   })
 }
 
-function combine(all: readonly Fees[], choose: (values: readonly bigint[]) => bigint): Fees {
-  return {
-    baseFee: choose(all.map(({ baseFee }) => baseFee)),
-    tip: choose(all.map(({ tip }) => tip)),
-    l1Fee: choose(all.map(({ l1Fee }) => l1Fee)),
-  }
+function combine(all: readonly Fees[], choose: (values: readonly bigint[], part: keyof Fees) => bigint): Fees {
+  const chosen = (part: keyof Fees) =>
+    choose(
+      all.map((fees) => fees[part]),
+      part,
+    )
+  return { baseFee: chosen('baseFee'), tip: chosen('tip'), l1Fee: chosen('l1Fee') }
 }
 
 /** The median; of an even number, the lower one of the two in the middle. */
