@@ -7,6 +7,7 @@ import { sql } from '../../src/platform/db/db.ts'
 import { newId } from '../../src/platform/ids.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { lifeOf, mortalDb } from '../mortal.ts'
+import { makeMovementsOlder } from '../older-movements.ts'
 import { aBrowser, type Browser, ownerOf } from '../people.ts'
 import {
   aMaster,
@@ -320,7 +321,7 @@ test('a policy that is tighter at the approval refuses it, and the request waits
 test('requests that waited for hours count in the window in which they are approved', async () => {
   const master = await underPolicy({ ...policy, tokens: { USDC: { perHour: '10', approvalAbove: '5' } } })
   const first = await aWaiting(master)
-  stage.clock.forward(61 * 60_000)
+  await makeMovementsOlder(stage.world.database.db, master.id, 61 * 60_000)
   const second = await aWaiting(master)
   const fresh = await signedIn('second@example.com')
   expect(codeOf(await decide(fresh, first.approvalId, 'approve'))).toBe('policy-denied')

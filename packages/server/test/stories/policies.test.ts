@@ -15,6 +15,7 @@ import { runAdmin } from '../../src/admin/run.ts'
 import { transferHandler } from '../../src/features/transfers/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { id } from '../../src/platform/ids.ts'
+import { makeMovementsOlder } from '../older-movements.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
 
 const hourMs = 3_600_000
@@ -187,13 +188,24 @@ test('caps of the hour, the day and the month roll with the clock, over the mast
   expect([await spend(master, '3'), await spend(child, '2')]).toEqual([201, 201])
   const refused = await send(child, { amount: '0.000001' })
   expect(refused.body).toMatchObject({ rule: 'perHour', cap: '5', used: '5' })
-  aheadMs += hourMs + 60_000
+  await makeMovementsOlder(world.database.db, master.id, hourMs + 60_000)
   expect([await spend(child, '3.000001'), await spend(child, '3')]).toEqual(['perDay', 201])
-  aheadMs += 24 * hourMs
+  await makeMovementsOlder(world.database.db, master.id, 24 * hourMs)
   expect([await spend(master, '2.000001'), await spend(master, '2')]).toEqual(['perMonth', 201])
   expect(await spend(master, '0.000001')).toBe('perMonth')
-  aheadMs += 30 * 24 * hourMs
+  await makeMovementsOlder(world.database.db, master.id, 30 * 24 * hourMs)
   expect(await spend(master, '5')).toBe(201)
+})
+
+test('a process whose clock is ahead begins no new hour for a cap, and blocks none for the others', async () => {
+  const master = await underPolicy(policyOf({ perHour: '5' }))
+  const spend = async (amount: string) => ruleOf(await send(master, { amount }))
+  expect(await spend('3')).toBe(201)
+  aheadMs = hourMs + 60_000
+  expect([await spend('3'), await spend('2')]).toEqual(['perHour', 201])
+  aheadMs = 0
+  await makeMovementsOlder(world.database.db, master.id, hourMs + 1_000)
+  expect(await spend('5')).toBe(201)
 })
 
 test('transfers from before a policy count under it', async () => {

@@ -34,10 +34,10 @@ import {
   markReleased,
   markReserved,
   type NewReservation,
-  type PolicyRow,
+  type PolicyAt,
   setAmounts,
 } from './store.ts'
-import { sumUsage, sumUsages } from './usage-store.ts'
+import { type Since, sumUsage, sumUsages } from './usage-store.ts'
 
 /** An outgoing movement of a master wallet or a child of it. */
 export interface OutgoingMovement {
@@ -74,17 +74,16 @@ export interface Gas {
  * then stores the movement as waiting for an approval.
  */
 export async function reservePolicy(
-  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  ctx: Pick<Ctx, 'tenant'>,
   tx: Tx,
   movement: OutgoingMovement & { readonly subjectId: string },
 ): Promise<string | undefined> {
   const { masterWalletId, subjectId } = movement
   if (!(await lockPolicy(tx, ctx.tenant, masterWalletId))) throw new Error('a movement from an unknown wallet')
   if (await isReserved(tx, ctx.tenant, subjectId)) return undefined
-  const reservedAt = ctx.clock.now()
   const policy = await findPolicy(tx, ctx.tenant, masterWalletId)
-  await refuseDenied(tx, ctx.tenant, movement, { policy, now: reservedAt })
-  await insertReservations(tx, ctx.tenant, reservationsOf(movement, reservedAt))
+  await refuseDenied(tx, ctx.tenant, movement, { policy })
+  await insertReservations(tx, ctx.tenant, reservationsOf(movement))
   return policy === undefined ? undefined : approvalAboveOf(policy.document, movement)
 }
 
@@ -99,13 +98,12 @@ function approvalAboveOf(document: EffectivePolicy, movement: OutgoingMovement):
  * every window. Throws 403 `policy-denied`. For a movement that waited: the policy may be tighter, and the windows have moved on.
  */
 export async function reservePolicyAgain(
-  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  ctx: Pick<Ctx, 'tenant'>,
   tx: Tx,
   movement: OutgoingMovement & { readonly subjectId: string },
 ): Promise<void> {
   const { masterWalletId, subjectId } = movement
   if (!(await lockPolicy(tx, ctx.tenant, masterWalletId))) throw new Error('a movement from an unknown wallet')
-  const now = ctx.clock.now()
   const policy = await findPolicy(tx, ctx.tenant, masterWalletId)
   const subjectIds = [subjectId, gasSubjectOf(subjectId), claimSubjectOf(subjectId)]
   const countedAs = async (name: string): Promise<Gas | undefined> => {
@@ -114,8 +112,8 @@ export async function reservePolicyAgain(
   }
   const gas = await countedAs(gasSubjectOf(subjectId))
   const counted = { ...movement, gas, claimGas: await countedAs(claimSubjectOf(subjectId)) }
-  await refuseDenied(tx, ctx.tenant, counted, { policy, now, except: subjectIds })
-  await markReserved(tx, ctx.tenant, subjectIds, now)
+  await refuseDenied(tx, ctx.tenant, counted, { policy, except: subjectIds })
+  await markReserved(tx, ctx.tenant, subjectIds)
 }
 
 /** Replaces the amount that a movement counts, in the token's smallest unit. */
@@ -128,7 +126,7 @@ export function replaceAmount(
 
 /** Replaces the gas that a movement reserved by that of a new plan; undefined if it needs none. */
 export async function replaceGas(
-  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  ctx: Pick<Ctx, 'tenant'>,
   tx: Tx,
   { gas, ...paid }: Pick<Reserving, 'masterWalletId' | 'subjectId'> & { readonly gas: Gas | undefined },
 ): Promise<void> {
@@ -144,22 +142,18 @@ export function releaseGas(tx: Tx, subjectId: string): Promise<void> {
 
 type Reserving = OutgoingMovement & { readonly subjectId: string }
 
-function reservationsOf(movement: Reserving, reservedAt: Date): NewReservation[] {
+function reservationsOf(movement: Reserving): NewReservation[] {
   const { masterWalletId, operation, token, subjectId, rawAmount, decimals, gas, claimGas, isToOwnMaster } = movement
-  const amount = { subjectId, masterWalletId, operation, token, attoAmount: attoOf(rawAmount, decimals), reservedAt }
-  const claim = claimGas && { ...gasOf(movement, claimGas, reservedAt), subjectId: claimSubjectOf(subjectId) }
+  const amount = { subjectId, masterWalletId, operation, token, attoAmount: attoOf(rawAmount, decimals) }
+  const claim = claimGas && { ...gasOf(movement, claimGas), subjectId: claimSubjectOf(subjectId) }
   return [
     ...(isToOwnMaster === true ? [] : [amount]),
-    ...(gas === undefined ? [] : [gasOf(movement, gas, reservedAt)]),
+    ...(gas === undefined ? [] : [gasOf(movement, gas)]),
     ...(claim === undefined ? [] : [claim]),
   ]
 }
 
-function gasOf(
-  { masterWalletId, subjectId }: Pick<Reserving, 'masterWalletId' | 'subjectId'>,
-  gas: Gas,
-  reservedAt: Date,
-) {
+function gasOf({ masterWalletId, subjectId }: Pick<Reserving, 'masterWalletId' | 'subjectId'>, gas: Gas) {
   const { token, rawAmount, decimals } = gas
   const attoAmount = attoOf(rawAmount, decimals)
   return {
@@ -168,7 +162,6 @@ function gasOf(
     operation: 'gas',
     token,
     attoAmount,
-    reservedAt,
   } as const
 }
 
@@ -177,16 +170,16 @@ function gasOf(
  * it is.
  */
 export function countGas(
-  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  ctx: Pick<Ctx, 'tenant'>,
   tx: Tx,
   paid: Pick<Reserving, 'masterWalletId' | 'subjectId'> & { readonly gas: Gas },
 ): Promise<void> {
-  return insertReservations(tx, ctx.tenant, [gasOf(paid, paid.gas, ctx.clock.now())])
+  return insertReservations(tx, ctx.tenant, [gasOf(paid, paid.gas)])
 }
 
 /** Replaces the gas that is expected for the claim of a movement; undefined if it needs none, or if the claim itself is counted from now on. */
 export function replaceClaimGas(
-  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  ctx: Pick<Ctx, 'tenant'>,
   tx: Tx,
   claimed: Pick<Reserving, 'masterWalletId' | 'subjectId'> & { readonly gas: Gas | undefined },
 ): Promise<void> {
@@ -217,7 +210,7 @@ export interface Reserved {
  * returned, which does not affect the others.
  */
 export async function reservePolicies(
-  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  ctx: Pick<Ctx, 'tenant'>,
   tx: Tx,
   movements: readonly Reserving[],
 ): Promise<readonly Reserved[]> {
@@ -233,17 +226,11 @@ export async function reservePolicies(
   for (const movement of movements)
     reserved.push(policied.has(movement.masterWalletId) ? await reservedOf(ctx, tx, movement) : {})
   const free = movements.filter(({ masterWalletId }) => !policied.has(masterWalletId))
-  const reservedAt = ctx.clock.now()
-  if (free.length > 0)
-    await insertReservations(
-      tx,
-      ctx.tenant,
-      free.flatMap((movement) => reservationsOf(movement, reservedAt)),
-    )
+  if (free.length > 0) await insertReservations(tx, ctx.tenant, free.flatMap(reservationsOf))
   return reserved
 }
 
-async function reservedOf(ctx: Pick<Ctx, 'tenant' | 'clock'>, tx: Tx, movement: Reserving): Promise<Reserved> {
+async function reservedOf(ctx: Pick<Ctx, 'tenant'>, tx: Tx, movement: Reserving): Promise<Reserved> {
   try {
     return { approvalAbove: await reservePolicy(ctx, tx, movement) }
   } catch (error) {
@@ -267,11 +254,11 @@ export function releasePolicy(tx: Tx, tenant: Tenant, subjectId: string, now: Da
 
 /** The rule that would refuse the movement now, or null; reserves nothing. */
 export async function policyWouldDeny(
-  ctx: Pick<Ctx, 'db' | 'tenant' | 'clock'>,
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
   movement: OutgoingMovement,
 ): Promise<PolicyRule | null> {
   const policy = await findPolicy(ctx.db, ctx.tenant, movement.masterWalletId)
-  return (await denialOf(ctx.db, ctx.tenant, movement, { policy, now: ctx.clock.now() }))?.rule ?? null
+  return (await denialOf(ctx.db, ctx.tenant, movement, { policy }))?.rule ?? null
 }
 
 interface Denial {
@@ -284,10 +271,9 @@ interface Denial {
   readonly used?: string
 }
 
-/** A policy, the time of the evaluation, and the subjects that do not count: those of the movement itself. */
+/** A policy as of the evaluation, and the subjects that do not count: those of the movement itself. */
 interface Evaluation {
-  readonly policy: PolicyRow | undefined
-  readonly now: Date
+  readonly policy: PolicyAt | undefined
   readonly except?: readonly string[]
 }
 
@@ -295,15 +281,12 @@ async function denialOf(
   db: Queryable,
   tenant: Tenant,
   wanted: OutgoingMovement,
-  { policy, now, except = [] }: Evaluation,
+  { policy, except = [] }: Evaluation,
 ): Promise<Denial | undefined> {
   if (policy === undefined) return undefined
-  const { document } = policy
-  const usageOf = (token: string) => {
-    const { perHour, perDay, perMonth } = windowStartsAt(now.getTime())
-    const since = { perHour: instantOf(perHour), perDay: instantOf(perDay), perMonth: instantOf(perMonth) }
-    return sumUsage(db, tenant, { masterWalletId: wanted.masterWalletId, token, except }, since)
-  }
+  const { document, readAt } = policy
+  const usageOf = (token: string) =>
+    sumUsage(db, tenant, { masterWalletId: wanted.masterWalletId, token, except }, sinceAt(readAt))
   const { operation, token, rawAmount, decimals, gas, claimGas, isToOwnMaster } = wanted
   if (isToOwnMaster !== true) {
     const usage = await usageOf(token)
@@ -323,6 +306,11 @@ async function denialOf(
     spent.set(paid.token, beside + attoOf(paid.rawAmount, paid.decimals))
   }
   return undefined
+}
+
+function sinceAt(now: Date): Since {
+  const { perHour, perDay, perMonth } = windowStartsAt(now.getTime())
+  return { perHour: instantOf(perHour), perDay: instantOf(perDay), perMonth: instantOf(perMonth) }
 }
 
 function explained(
@@ -346,29 +334,26 @@ export interface PolicyStanding {
 
 type Waiting = OutgoingMovement & { readonly subjectId: string }
 
+const unused: PolicyUsage = { perHour: 0n, perDay: 0n, perMonth: 0n }
+
 /** Evaluates movements that are counted already as if each were requested now, in their order. Two queries, however many there are. */
 export async function policyStandings(
-  ctx: Pick<Ctx, 'db' | 'tenant' | 'clock'>,
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
   waiting: readonly Waiting[],
 ): Promise<readonly PolicyStanding[]> {
   if (waiting.length === 0) return []
   const { db, tenant } = ctx
   const masters = [...new Set(waiting.map(({ masterWalletId }) => masterWalletId))]
-  const policies = new Map(
-    (await listPolicies(db, tenant, masters)).map(({ masterWalletId, document }) => [masterWalletId, document]),
-  )
-  const starts = windowStartsAt(ctx.clock.now().getTime())
-  const since = {
-    perHour: instantOf(starts.perHour),
-    perDay: instantOf(starts.perDay),
-    perMonth: instantOf(starts.perMonth),
-  }
+  const found = await listPolicies(db, tenant, masters)
+  const policies = new Map(found.map(({ masterWalletId, document }) => [masterWalletId, document]))
+  const [first] = found
+  if (first === undefined) return waiting.map((movement) => standingOf(undefined, movement, unused))
   const questions = waiting.map(({ masterWalletId, token, subjectId }) => ({
     masterWalletId,
     token,
     except: [subjectId],
   }))
-  const usages = await sumUsages(db, tenant, questions, since)
+  const usages = await sumUsages(db, tenant, questions, sinceAt(first.readAt))
   return waiting.map((movement, index) => {
     const usage = usages[index]
     if (usage === undefined) throw new Error('a usage is missing')

@@ -9,6 +9,10 @@ const Atto = z.string().transform((text) => BigInt(text))
 const PolicyRow = z.object({ document: EffectivePolicy, updatedAt: z.date() })
 export type PolicyRow = z.output<typeof PolicyRow>
 
+/** A policy, and when it was read by the database's clock: the clocks of the processes differ, and a window is as long at each of them. */
+const PolicyAtRow = PolicyRow.extend({ readAt: z.date() })
+export type PolicyAt = z.output<typeof PolicyAtRow>
+
 const TenantRow = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
 
 /** The wallet's tenant, for the operator, who has none. */
@@ -36,11 +40,11 @@ export async function lockPolicies(tx: Tx, tenant: Tenant, walletIds: readonly M
   return rows.length === walletIds.length
 }
 
-export function findPolicy(db: Queryable, tenant: Tenant, walletId: MasterWalletId): Promise<PolicyRow | undefined> {
+export function findPolicy(db: Queryable, tenant: Tenant, walletId: MasterWalletId): Promise<PolicyAt | undefined> {
   return db.maybeOne(
-    PolicyRow,
+    PolicyAtRow,
     sql`
-    select document, updated_at from wallet_policies
+    select document, updated_at, clock_timestamp() as read_at from wallet_policies
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and master_wallet_id = ${walletId}`,
   )
 }
@@ -80,15 +84,15 @@ export function findGas(
   )
 }
 
-/** Counts subjects as reserved at this time. The caller has locked the wallet. */
-export async function markReserved(tx: Tx, tenant: Tenant, subjectIds: readonly string[], now: Date): Promise<void> {
+/** Counts subjects as reserved now. The caller has locked the wallet. */
+export async function markReserved(tx: Tx, tenant: Tenant, subjectIds: readonly string[]): Promise<void> {
   await tx.run(sql`
-    update policy_reservations set reserved_at = ${now}
+    update policy_reservations set reserved_at = clock_timestamp()
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and subject_id = any(${subjectIds}::text[])
       and released_at is null`)
 }
 
-const PolicyOfRow = PolicyRow.extend({ masterWalletId: id('mwt') })
+const PolicyOfRow = PolicyAtRow.extend({ masterWalletId: id('mwt') })
 
 export function listPolicies(
   db: Queryable,
@@ -98,7 +102,7 @@ export function listPolicies(
   return db.many(
     PolicyOfRow,
     sql`
-    select master_wallet_id, document, updated_at from wallet_policies
+    select master_wallet_id, document, updated_at, clock_timestamp() as read_at from wallet_policies
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and master_wallet_id = any(${walletIds}::text[])`,
   )
 }
@@ -109,18 +113,17 @@ export interface NewReservation {
   readonly operation: PolicyOperation | 'gas'
   readonly token: string
   readonly attoAmount: bigint
-  readonly reservedAt: Date
 }
 
-/** Inserts reservations; existing ones are not changed. */
+/** Inserts reservations as of now; existing ones are not changed. */
 export async function insertReservations(tx: Tx, tenant: Tenant, rows: readonly NewReservation[]): Promise<void> {
   await tx.run(sql`
     insert into policy_reservations (subject_id, organisation_id, environment, master_wallet_id, operation, token, atto_amount, reserved_at)
-    select subject_id, ${tenant.organisationId}, ${tenant.environment}, master_wallet_id, operation, token, atto_amount, reserved_at from unnest(
+    select subject_id, ${tenant.organisationId}, ${tenant.environment}, master_wallet_id, operation, token, atto_amount, clock_timestamp() from unnest(
       ${rows.map(({ subjectId }) => subjectId)}::text[], ${rows.map(({ masterWalletId }) => masterWalletId)}::text[],
       ${rows.map(({ operation }) => operation)}::text[], ${rows.map(({ token }) => token)}::text[],
-      ${rows.map(({ attoAmount }) => attoAmount)}::numeric[], ${rows.map(({ reservedAt }) => reservedAt.toISOString())}::timestamptz[]
-    ) as given (subject_id, master_wallet_id, operation, token, atto_amount, reserved_at)
+      ${rows.map(({ attoAmount }) => attoAmount)}::numeric[]
+    ) as given (subject_id, master_wallet_id, operation, token, atto_amount)
     on conflict (subject_id) do nothing`)
 }
 
