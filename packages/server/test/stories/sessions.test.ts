@@ -155,6 +155,16 @@ test('a payment without an address binds its session to none: it has a vault and
   expect((await verify(opened)).status).toBe(402)
 })
 
+test.each(['the weather', 'mailto:seller@example.com'])(
+  'a payment for %j binds its session to no host',
+  async (named) => {
+    const paymentId = await paid()
+    await world.database.db.run(sql`update payments set resource = ${named} where id = ${paymentId}`)
+    const opened = await open(paymentId)
+    expect([opened.status, (await verify(opened)).status]).toEqual([201, 402])
+  },
+)
+
 test('a session ends at its time to the millisecond, and its vault remains', async () => {
   const paymentId = await paid()
   const opened = await open(paymentId, { expiresIn: 60 })

@@ -1,5 +1,6 @@
 import type { Tx } from '../../platform/db/db.ts'
 import type { PaymentId } from '../../platform/ids.ts'
+import { parseUrl } from '../../platform/parse-url.ts'
 import { fail, failBody } from './errors.ts'
 import { refusePayment } from './logs.ts'
 import type { Ctx } from './ports.ts'
@@ -37,5 +38,11 @@ export async function lockBuyingPayment(
   if (status === 'settlement_failed') throw fail('settlement-failed', { reason: payment.failureReason })
   if (status === 'voided') throw fail('payment-voided', { reason: payment.failureReason })
   if (payment.isRefunded) throw fail('payment-refunded')
-  return { id, walletId, payer, host: resource === null ? null : new URL(resource).host }
+  return { id, walletId, payer, host: hostOf(resource) }
+}
+
+/** The resource of a facilitator's payment may be any text. */
+function hostOf(resource: string | null): string | null {
+  const { host = '' } = (resource === null ? undefined : parseUrl(resource)) ?? {}
+  return host === '' ? null : host
 }
