@@ -139,6 +139,12 @@ export type FollowStage = Awaited<ReturnType<typeof aFollowStage>>
 
 export type FollowReads = BlockReads & ConfirmedReads
 
+/** Begins to read the network: one node is enough for that. */
+export async function begin(stage: FollowStage, node: Rpc): Promise<void> {
+  const follow = await stage.follower([node])
+  await follow()
+}
+
 /** No account holds anything. */
 function emptyAt(nodes: readonly Rpc[]): BalanceReads['stateAt'] {
   const { head } = createBlockReads(eachInTurn(nodes), nodesOf(nodes))

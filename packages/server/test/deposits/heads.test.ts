@@ -5,7 +5,7 @@ import { fail } from '../../src/chain/errors.ts'
 import type { Rpc } from '../../src/chain/rpc/rpc.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { aFakeChain, aTx, type FakeChain, type Lies, nodesOf } from './fake-chain.ts'
-import { aFollowStage, anAddress, type FollowStage, transfer } from './follow-stage.ts'
+import { aFollowStage, anAddress, begin, type FollowStage, transfer } from './follow-stage.ts'
 
 // The first of three nodes lies about the newest blocks, and votes truthfully, so that nobody suspends it.
 let stage: FollowStage
@@ -77,8 +77,7 @@ test.each<readonly [string, () => Promise<Rpc>]>([
   ['invents the blocks below the newest one', async () => anInventor()],
 ])('a first node of three that %s, and votes truthfully, keeps no deposit from being confirmed', async (_lie, liar) => {
   const wallet = await stage.wallet()
-  const honest = chain.node()
-  await (await stage.follower([honest]))()
+  await begin(stage, chain.node())
   const follow = await stage.follower([await liar(), chain.node(), chain.node()])
   for (let pass = 0; pass < 12; pass += 1) {
     chain.mineMany(3)
@@ -120,10 +119,27 @@ test('deposits are confirmed while every node refuses to deliver new blocks', as
   expect((await stage.rows()).map(({ status }) => status)).toEqual(['confirmed'])
 })
 
+test('a network that was never read is read from the block of a majority on, and not before there is one', async () => {
+  const wallet = await stage.wallet()
+  const liar = withNewest((block) => ({ ...block, number: '0x3b9aca00', hash: inventedHash }))
+  let isUp = false
+  const truth = chain.node()
+  const late: Rpc = {
+    ...truth,
+    batch: (calls) => (isUp ? truth.batch(calls) : Promise.reject(fail('chain-unavailable'))),
+  }
+  const follow = await stage.follower([liar, late, late])
+  await expect(follow()).rejects.toThrow()
+  isUp = true
+  chain.mine([aTx(transfer(stage.usdc, wallet.address))])
+  await follow()
+  expect((await stage.rows()).map(({ status }) => status)).toEqual(['pending'])
+})
+
 test('while no majority agrees on a block, a pass reads one range of one node, and the next majority is followed', async () => {
   const wallet = await stage.wallet()
   const before = chain.height
-  await (await stage.follower([chain.node()]))()
+  await begin(stage, chain.node())
   chain.mineMany(300)
   chain.mine([aTx(transfer(stage.usdc, wallet.address))])
   const fork = chain.branch()

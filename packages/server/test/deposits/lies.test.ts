@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { fail } from '../../src/chain/errors.ts'
 import type { Rpc } from '../../src/chain/rpc/rpc.ts'
 import { aFakeChain, aTx, type FakeChain, type Lies } from './fake-chain.ts'
-import { aFollowStage, anAddress, type FollowStage, transfer } from './follow-stage.ts'
+import { aFollowStage, anAddress, begin, type FollowStage, transfer } from './follow-stage.ts'
 
 let stage: FollowStage
 let chain: FakeChain
@@ -77,6 +77,7 @@ test('a deposit that one node invents is never published', async () => {
 
 test('while two nodes disagree about a block none of its deposits is published, and when they agree they are', async () => {
   const wallet = await stage.wallet()
+  await begin(stage, chain.node())
   const other = chain.branch()
   const tx = aTx(transfer(stage.usdc, wallet.address))
   chain.mine([tx])
@@ -131,6 +132,7 @@ test.each(weak)(
   'a deposit waits while one of two nodes %s, and one of three does not delay it',
   async (_fault, node) => {
     const wallet = await stage.wallet()
+    await begin(stage, chain.node())
     chain.mine([aTx(transfer(stage.usdc, wallet.address))])
     chain.mineMany(3)
     const pair = await stage.follower([chain.node(), node(wallet.address)])
@@ -196,6 +198,7 @@ test.each([
   'a deposit in a transaction that one node invents in a real block ends once a majority reports it absent (thorough: %s)',
   async (isThorough, inPair) => {
     const wallet = await stage.wallet()
+    await begin(stage, chain.node())
     chain.mine([aTx(transfer(stage.usdc, wallet.address))])
     chain.mineMany(3)
     const pair = await stage.follower([chain.node(inventor(isThorough)), chain.node()])
@@ -215,7 +218,7 @@ test.each([
 
 test('a deposit in a block that only the node that is read has ends once a majority has another block there', async () => {
   const wallet = await stage.wallet()
-  await (await stage.follower([chain.node()]))()
+  await begin(stage, chain.node())
   const other = chain.branch()
   other.mine([aTx(transfer(stage.usdc, wallet.address))])
   other.mineMany(5)
@@ -232,7 +235,7 @@ test('a final deposit is withdrawn by a majority, and never by one node, however
   const before = chain.branch()
   chain.mine([aTx(transfer(stage.usdc, wallet.address))])
   chain.mineMany(5)
-  await (await stage.follower([chain.node()]))()
+  await begin(stage, chain.node())
   expect((await stage.rows()).map(({ status }) => status)).toEqual(['confirmed'])
   before.mineMany(9)
   for (const honest of [1, 2]) {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { fail } from '../../src/chain/errors.ts'
 import type { Rpc } from '../../src/chain/rpc/rpc.ts'
 import { aFakeChain, aTx, type FakeChain, type FakeTx, type Lies } from './fake-chain.ts'
-import { aFollowStage, anAddress, type FollowStage, transfer } from './follow-stage.ts'
+import { aFollowStage, anAddress, begin, type FollowStage, transfer } from './follow-stage.ts'
 
 let stage: FollowStage
 let chain: FakeChain
@@ -120,6 +120,7 @@ test('a deposit that the second node hid while the first was down is found when 
     onOneNode: (work) => work(changing),
   }
   const liar = chain.node({ logs: (logs) => logs.filter((log) => !isOfDeposit(log)) })
+  await begin(stage, chain.node())
   const follow = await stage.follower([changing, liar])
   await follow()
   await pay()
@@ -132,6 +133,7 @@ test('a deposit that the second node hid while the first was down is found when 
 
 test('while the other of two nodes is down new blocks are read at each pass, and the second reading waits', async () => {
   const nodes = [chain.node(), down]
+  await begin(stage, chain.node())
   const follow = await stage.follower(nodes)
   for (let count = 0; count < 8; count += 1) {
     await pay()

@@ -310,3 +310,22 @@ test('a signature that ended more than ten minutes ago is not read any more', as
   }
   expect([await countAfter(9), await countAfter(11)]).toEqual([1, 0])
 })
+
+test('the block at which a reservation ended is that of a majority, not the head of one node', async () => {
+  const { db } = world.database
+  const subjectId = await reserve(anAccount(), { authorizationNonce: new Uint8Array(32).fill(10) })
+  await db.tx((tx) => endReservations(tx, [{ subjectId, isBack: false }]))
+  const chains = { on: () => chain, configured: [network] }
+  const head = async () => ({ number: 1_000_000_000n })
+  let newest: { readonly number: bigint } | undefined
+  const chain = { head, blocks: { newestBlock: async () => newest } }
+  const deps = { ...world.server.deps, chains } as unknown as Parameters<typeof pruneReservations.run>[0]
+  const endedBlock = async () => {
+    await pruneReservations.run(deps)
+    const row = z.object({ endedBlock: z.bigint().nullable() })
+    return db.one(row, sql`select ended_block from reservations where subject_id = ${subjectId}`)
+  }
+  expect(await endedBlock()).toEqual({ endedBlock: null })
+  newest = { number: 40n }
+  expect(await endedBlock()).toEqual({ endedBlock: 40n })
+})

@@ -53,8 +53,8 @@ const keptSeconds = 600
 const deletedMax = 10_000
 
 /**
- * Deletes reservations that no balance needs any more. Idempotent: rows are marked once and deleted once. The block is the head of one
- * node; a node that reports a false low block causes rows to be deleted sooner, but never before `keptSeconds`.
+ * Deletes reservations that no balance needs any more. Idempotent: rows are marked once and deleted once. While no
+ * majority of the nodes agrees on a block, none is marked.
  */
 export const pruneReservations: RecurringTask<FundDeps> = {
   name: 'funds.prune-reservations',
@@ -63,11 +63,11 @@ export const pruneReservations: RecurringTask<FundDeps> = {
     for (const name of await listEndedNetworks(ctx.db)) {
       const network = networkByName(name)
       if (network === undefined || !ctx.chains.configured.includes(network)) continue
-      const head = await ctx.chains
+      const newest = await ctx.chains
         .on(network)
-        .head()
+        .blocks.newestBlock()
         .catch((error: unknown) => ctx.log.warn({ err: error, network: name }, 'reservations could not be pruned'))
-      if (head !== undefined) await markReservationsEnded(ctx.db, name, head.number)
+      if (newest !== undefined) await markReservationsEnded(ctx.db, name, newest.number)
     }
     const limits = { seconds: keptSeconds, most: deletedMax }
     await repeatWhile(ctx, async () => (await deleteEnded(ctx.db, limits)) === deletedMax)

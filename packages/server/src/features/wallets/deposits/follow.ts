@@ -63,7 +63,7 @@ interface ScanPosition {
 
 /**
  * Returns a function that follows the network to its head: reads new blocks, rewinds on a reorganization, confirms final rows, and reads older
- * blocks for the second time. Every step commits by itself, and only the size of ranges and the position of confirmations are kept in memory: it may be called again after any failure. Throws
+ * blocks for the second time. On a network that was never read it begins once a majority names a block. Every step commits by itself, and only the size of ranges and the position of confirmations are kept in memory: it may be called again after any failure. Throws
  * `LeadLost` if another process leads.
  */
 export function createFollower(following: Following): () => Promise<void> {
@@ -77,6 +77,8 @@ export function createFollower(following: Following): () => Promise<void> {
   return async () => {
     const { deps, network, reads } = following
     const agreed = await reads.newestBlock()
+    if (agreed === undefined && (await positionOf(following)) === undefined)
+      throw fail('chain-unavailable', {}, new Error('too few nodes agree on the block at which reading begins'))
     // While no majority agrees on a block, one range of one node's blocks is read in each pass; nothing in them is confirmed.
     const head = agreed ?? (await reads.head())
     // After the head is read: on a new network reading begins below the blocks of these balances.
