@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { followTransactions } from '../../src/features/payments/methods/mpp-tempo/follow.ts'
 import { sql } from '../../src/platform/db/db.ts'
-import { type LyingNode, startLyingNode } from '../lying-node.ts'
+import { type Lie, type LyingNode, startLyingNode } from '../lying-node.ts'
 import { runOnce } from '../run-once.ts'
-import { aTempoPayer, aTempoWallet, nodeCall, offerOf, type TempoPayer } from '../tempo-payer.ts'
+import { aTempoPayer, aTempoWallet, nodeCall, offerOf, push, type TempoPayer } from '../tempo-payer.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { type Answer, aWorld, type Org, type World } from '../world.ts'
 
@@ -24,7 +24,7 @@ const Hexadecimal = z.templateLiteral(['0x', z.string()])
 beforeAll(async () => {
   chain = await startChain({ network: 'tempo-moderato' })
   nodes = await Promise.all([1, 2, 3].map(() => startLyingNode(chain.rpcUrl)))
-  const config = { role: 'api', settleWaitMs: 50 } as const
+  const config = { role: 'api', settleWaitMs: 1_000 } as const
   world = await aWorld({ chains: [chain], rpcUrls: { 'tempo-moderato': nodes.map(({ url }) => url) }, config })
   org = await world.organisation()
   wallet = await aTempoWallet(world, org)
@@ -81,6 +81,47 @@ function lieAboutBlocks(change: (block: Record<string, unknown>) => object): voi
 }
 
 const next = (number: unknown): Hex => `0x${(BigInt(String(number)) + 1n).toString(16)}`
+
+/** The receipt of a transaction that failed in a block that does not exist. */
+const invented: Lie = ({ params: [transactionHash] }) => {
+  const block = { blockHash: `0x${'6'.repeat(64)}`, blockNumber: '0x1' }
+  const gas = { gasUsed: '0x1', effectiveGasPrice: '0x1' }
+  return { result: { transactionHash, ...block, ...gas, status: '0x0', logs: [] } }
+}
+
+test('while the first node is ahead, each read of a waiting request reads its receipt, and few search all nodes', async () => {
+  for (const node of nodes.slice(1)) node.lie('eth_getTransactionReceipt', () => ({ result: null }))
+  const requested = () => nodes[2]?.requested('eth_getTransactionReceipt') ?? 0
+  const before = requested()
+  const payment = await pay()
+  expect(payment.body.settlementPending).toBe(true)
+  // At most eight reads in a second, each confirmed by all nodes; at the first, second, fourth and eighth all are searched too.
+  expect(requested() - before).toBeLessThanOrEqual(8 + 4)
+  for (const node of nodes) node.tellTheTruth()
+  await follow()
+  expect(await statusOf(payment)).toBe('settled')
+})
+
+test('a payment that was never sent is sent, although the first node shows a receipt of it', async () => {
+  const payment = await anUnsentPayment()
+  nodes[0]?.lie('eth_getTransactionReceipt', invented)
+  await follow()
+  await follow()
+  expect(await statusOf(payment)).toBe('settled')
+})
+
+test('a pushed hash is accepted, although the first node shows another receipt of it whenever it does not vote', async () => {
+  const requested = { walletId: wallet.id, resource, price: '0.01' }
+  const offer = offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', requested))
+  const credential = push(offer, await payer.broadcast(offer), payer)
+  let reads = 0
+  nodes[0]?.lie('eth_getTransactionReceipt', (call) => {
+    reads += 1
+    return reads % 2 === 1 ? invented(call) : call.truth()
+  })
+  const paid = await world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...requested })
+  expect(paid.status).toBe(200)
+})
 
 test('a first node that shows each receipt in a block of its own above the others keeps no payment open', async () => {
   lieAboutBlocks(({ number }) => ({ number: next(number) }))

@@ -284,6 +284,35 @@ test('an invented hash costs few requests to two nodes, and fewer for a challeng
   }
 })
 
+/** Lengthens a receipt as if the transaction had written thousands of logs besides. */
+function lengthening(hash: Hex, onRequest: () => void): Lie {
+  return async ({ params, truth }) => {
+    const answer = await truth()
+    if (params[0] !== hash || !('result' in answer) || typeof answer.result !== 'object') return answer
+    onRequest()
+    return { result: { ...answer.result, junk: 'x'.repeat(600_000) } }
+  }
+}
+
+test('a long receipt that pays is read from one of three nodes, and confirmed by all', async () => {
+  const three = await Promise.all([1, 2, 3].map(() => startLyingNode(chain.rpcUrl)))
+  try {
+    const rpcUrls = { 'tempo-moderato': three.map(({ url }) => url) }
+    const { base } = await world.another({ role: 'api', rpcUrls, rpcTimeoutMs: 60_000 })
+    const offer = await challenge()
+    const hash = await payer.broadcast(offer)
+    let requested = 0
+    const lie = lengthening(hash, () => {
+      requested += 1
+    })
+    for (const node of three) node.lie('eth_getTransactionReceipt', lie)
+    expect((await verify(push(offer, hash, payer), base)).status).toBe(200)
+    expect(requested, 'half a MiB of one, the whole from that one, and one from each').toBeLessThanOrEqual(5)
+  } finally {
+    await Promise.all(three.map((node) => node.stop()))
+  }
+})
+
 test('the hash of a long transaction that pays nothing costs no long receipt, and one that pays is accepted', async () => {
   // A node of this process alone: others read receipts of deposits meanwhile.
   const node = await startLyingNode(chain.rpcUrl)
@@ -292,13 +321,12 @@ test('the hash of a long transaction that pays nothing costs no long receipt, an
     const [offer, other] = [await challenge(), await challenge()]
     const hash = await payer.broadcast(offer)
     let requested = 0
-    // As if the transaction had written thousands of logs besides.
-    node.lie('eth_getTransactionReceipt', async ({ params, truth }) => {
-      const answer = await truth()
-      if (params[0] !== hash || !('result' in answer) || typeof answer.result !== 'object') return answer
-      requested += 1
-      return { result: { ...answer.result, junk: 'x'.repeat(600_000) } }
-    })
+    node.lie(
+      'eth_getTransactionReceipt',
+      lengthening(hash, () => {
+        requested += 1
+      }),
+    )
     for (let shown = 0; shown < 3; shown += 1) {
       const refused = await verify(push(other, hash, payer), base)
       expect([refused.status, refused.body.message]).toEqual([402, 'the memo is not bound to this challenge'])

@@ -26,10 +26,13 @@ const pageRows = 100
 const pagesMax = 50
 const dayMs = 86_400_000
 
+/** Where outcomes are read: of the preferred node, which a majority must confirm, or of the others too where it does not. */
+type Source = 'preferred' | 'all'
+
 /** Reads the chain for one payment and records its outcome if there is one; returns whether there was. */
-export async function followPayment(ctx: System, network: Network, row: SentRow): Promise<boolean> {
+export async function followPayment(ctx: System, network: Network, row: SentRow, source: Source): Promise<boolean> {
   const found = await ctx.chains.on(network).lookUp([row.txHash])
-  return (await concludeAll(ctx, network, [seenOf(ctx, row, found.receipts[0], found)], found)).size > 0
+  return (await concludeAll(ctx, network, [seenOf(ctx, row, found.receipts[0], found)], { ...found, source })).size > 0
 }
 
 /**
@@ -50,11 +53,13 @@ async function followRows(ctx: System, network: Network, rows: readonly SentRow[
   const chain = ctx.chains.on(network)
   const found = await chain.lookUp(rows.map(({ txHash }) => txHash))
   const all = rows.map((row, index) => seenOf(ctx, row, found.receipts[index], found))
-  const concluded = await concludeAll(ctx, network, all, found)
+  const concluded = await concludeAll(ctx, network, all, { ...found, source: 'all' })
   const seen = all.filter(({ row }) => !concluded.has(row.id))
-  const left = seen.flatMap(({ row, outcome }) =>
-    outcome.kind === 'absent' && row.failureReason === null ? [row] : [],
-  )
+  const absent = seen.flatMap(({ row, outcome }) => (outcome.kind === 'absent' ? [row] : []))
+  // A receipt that a majority does not confirm may be invented.
+  const doubted = seen.flatMap(({ row, outcome }) => (isOpen(outcome) || isOver(ctx, row) ? [] : [row]))
+  const unmined = await filterUnmined(ctx, network.name, doubted)
+  const left = [...absent, ...unmined].filter(({ failureReason }) => failureReason === null)
   // A process of an earlier release marks a refused one and frees nothing.
   const marked = seen.flatMap(({ row, outcome }) =>
     isOpen(outcome) && row.failureReason !== null && row.hasPlace ? [row] : [],
@@ -107,12 +112,13 @@ async function concludeAll(
   ctx: System,
   network: Network,
   seen: readonly Seen[],
-  { head }: Pick<LookUp, 'head'>,
+  { head, source }: Pick<LookUp, 'head'> & { readonly source: Source },
 ): Promise<ReadonlySet<PaymentId>> {
   const chain = ctx.chains.on(network)
   const own = await confirmMined(chain, seen)
-  const others = await chain.findReceipts(own.unsure.map(({ row }) => row.txHash))
-  const found = own.unsure.flatMap(({ row }, index) => {
+  const unsure = source === 'all' ? own.unsure : []
+  const others = await chain.findReceipts(unsure.map(({ row }) => row.txHash))
+  const found = unsure.flatMap(({ row }, index) => {
     const other = others[index]
     return other === undefined ? [] : [seenOf(ctx, row, other.receipt, other)]
   })

@@ -1,6 +1,6 @@
 import { type Address, decodeTransferWithMemoLog, type Hex, sameAddress } from '@purser/protocol'
 import { fail as failChain } from '../../../../chain/errors.ts'
-import type { Receipt } from '../../../../chain/port.ts'
+import type { Chain, Receipt, ShownReceipt } from '../../../../chain/port.ts'
 import { type PollRead, pollUntil } from '../../../../platform/work/poll-until.ts'
 import { fail, refusedMpp } from '../../errors.ts'
 import { transferClaim } from '../../new-payment.ts'
@@ -65,21 +65,27 @@ async function readReceipt(
   const shown = await chain.shortReceipt(hash)
   // Only the first and the last read ask all nodes, and none for a long receipt.
   if (isLast && shown !== 'unread' && (await chain.areInBlocks([hash]))[0] === 'no') return 'none'
-  const isOfAll = shown === undefined && (isFirst || isLast)
-  const receipt =
-    shown === 'unread'
-      ? await longReceipt(ctx, purchase, hash)
-      : isOfAll
-        ? (await chain.findReceipts([hash]))[0]?.receipt
-        : shown
-  return receipt !== undefined && (await chain.confirmReceipts([receipt]))[0] === 'yes' ? receipt : undefined
+  if (shown === 'unread') return longReceipt(ctx, purchase, hash, { isLast })
+  const own = await confirmed(chain, shown)
+  if (own !== undefined || !(isFirst || isLast)) return own
+  return confirmed(chain, (await chain.findReceipts([hash]))[0]?.receipt)
+}
+
+async function confirmed(chain: Pick<Chain, 'confirmReceipts'>, receipt: ShownReceipt): Promise<Receipt | undefined> {
+  if (receipt === undefined || receipt === 'unread') return undefined
+  return (await chain.confirmReceipts([receipt]))[0] === 'yes' ? receipt : undefined
 }
 
 /**
- * Returns a long receipt, which costs each node megabytes, only if a majority of the nodes has a transfer of the transaction that pays for the challenge. Refuses
- * the credential if it has none.
+ * Returns a long receipt that a majority confirms. It costs each node megabytes, so it is read only if a majority has a transfer of the transaction that pays for
+ * the challenge, and the last read alone reads one from all nodes if that of the first is not confirmed. Refuses the credential if there is no such transfer.
  */
-async function longReceipt(ctx: Pick<Ctx, 'chains'>, purchase: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
+async function longReceipt(
+  ctx: Pick<Ctx, 'chains'>,
+  purchase: TempoPurchase,
+  hash: Hex,
+  { isLast }: Pick<PollRead, 'isLast'>,
+): Promise<Receipt | undefined> {
   const { network, owed } = purchase
   const chain = ctx.chains.on(network)
   const { token, payer, recipient } = owed
@@ -87,7 +93,8 @@ async function longReceipt(ctx: Pick<Ctx, 'chains'>, purchase: TempoPurchase, ha
   if (logs === 'undecided') return undefined
   const transfers = transfersIn(purchase, { transactionHash: hash, logs })
   if (!transfers.some(({ refusal }) => refusal === undefined)) throw refusalOfAll(transfers)
-  return chain.receipt(hash)
+  const own = await confirmed(chain, (await chain.lookUp([hash])).receipts[0])
+  return own === undefined && isLast ? confirmed(chain, await chain.receipt(hash)) : own
 }
 
 /** A transfer that pays for a challenge. */
