@@ -57,7 +57,7 @@ export const walletFaults: readonly Fault[] = [
     replace: 'const { toAddress: to, value } = row\n  const nonce = row.nonce - (row.nonce % 2n)',
     within: 30,
     isQuick: true,
-    foundBy: 2,
+    foundBy: 3,
   },
   {
     name: 'a-cap-is-given-back-though-the-money-left',
@@ -66,7 +66,7 @@ export const walletFaults: readonly Fault[] = [
     replace: "return status !== 'pending' && reason !== 'not-received'",
     within: 100,
     isQuick: true,
-    foundBy: 2,
+    foundBy: 6,
   },
   {
     name: 'the-next-step-gets-no-nonce',
