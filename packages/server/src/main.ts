@@ -1,6 +1,5 @@
 import { flushCompileCache } from 'node:module'
 import { networks } from '@purser/protocol'
-import { bootServer } from './boot.ts'
 import { faultsAsText, readConfig } from './config.ts'
 import { Problem } from './platform/errors.ts'
 import { releaseMemoryWhenIdle, releaseStartMemory } from './platform/memory.ts'
@@ -20,6 +19,9 @@ if ('faults' in config) {
   process.stderr.write(faultsAsText(config.faults))
   process.exit(2)
 }
+
+// Loaded only now: `--help` and the faults of a configuration need a fraction of the code.
+const { bootServer } = await import('./boot.ts')
 
 // Installed before the start, so that a signal sent as soon as the process reports that it is up is handled.
 const reported = Promise.withResolvers<NodeJS.Signals>()
