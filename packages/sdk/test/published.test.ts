@@ -37,7 +37,10 @@ interface Manifest {
 beforeAll(async () => {
   const built = await run(process.execPath, [path.join(root, 'build.ts'), path.join(place, 'built')])
   expect(built).toMatchObject({ code: 0, stderr: '' })
-  for (const name of names) await installAlone(name)
+  const packing = ['pack', '--silent', '--pack-destination', place]
+  for (const name of names) packing.push(path.join(place, 'built', name))
+  expect(await run('npm', packing, npm)).toMatchObject({ code: 0 })
+  for (const name of names) installAlone(name)
 })
 
 afterAll(async () => {
@@ -62,15 +65,8 @@ function manifestOf(name: string): Manifest {
   return JSON.parse(readFileSync(path.join(installed(name), 'package.json'), 'utf8'))
 }
 
-/** Packs a package and unpacks its tarball by itself, beside links to what it needs from npm. */
-async function installAlone(name: string): Promise<void> {
-  const packed = await run(
-    'npm',
-    ['pack', '--silent', '--pack-destination', place],
-    npm,
-    path.join(place, 'built', name),
-  )
-  expect(packed).toMatchObject({ code: 0 })
+/** Unpacks a package's tarball by itself, beside links to what it needs from npm. */
+function installAlone(name: string): void {
   mkdirSync(installed(name), { recursive: true })
   execFileSync('tar', ['-xzf', tarballOf(name), '--strip-components=1', '-C', installed(name)])
   linkDependencies(name)
