@@ -55,7 +55,7 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
   })
 }
 
-function passwordsOf(deps: SignInDeps, options: SignInOptions) {
+function passwordsOf(deps: Pick<SignInDeps, 'baseUrl' | 'clock' | 'db' | 'log'>, options: SignInOptions) {
   return {
     enabled: true,
     disableSignUp: true,
@@ -72,7 +72,7 @@ function passwordsOf(deps: SignInDeps, options: SignInOptions) {
   } satisfies Parameters<typeof betterAuth>[0]['emailAndPassword']
 }
 
-function advancedOf(deps: SignInDeps) {
+function advancedOf(deps: Pick<SignInDeps, 'baseUrl' | 'clock' | 'random'>) {
   return {
     cookiePrefix: cookiePrefixOf(deps.baseUrl),
     // By default both checks depend on NODE_ENV, and a reset could lead its token elsewhere.
@@ -97,7 +97,7 @@ function passkeysOf({ hostname, origin }: URL) {
 }
 
 /** Ends the browser's earlier session, and sets the cookie by which the browser is known at the next sign-in. */
-function afterSignIn(deps: SignInDeps, secret: SignInOptions['secret']): AfterHook {
+function afterSignIn(deps: Pick<SignInDeps, 'baseUrl' | 'random'>, secret: SignInOptions['secret']): AfterHook {
   return async (ctx) => {
     const { newSession } = ctx.context
     if (newSession === null) return
@@ -109,7 +109,7 @@ function afterSignIn(deps: SignInDeps, secret: SignInOptions['secret']): AfterHo
 }
 
 /** Makes users only for verified addresses that may sign up, and sessions only for users whose account stands. */
-function databaseHooksOf(deps: SignInDeps, options: SignInOptions) {
+function databaseHooksOf(deps: Pick<SignInDeps, 'clock' | 'db' | 'random'>, options: SignInOptions) {
   return {
     user: {
       create: {

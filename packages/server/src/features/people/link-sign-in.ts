@@ -23,7 +23,10 @@ const LinkQuery = z.object({ token: z.string().max(200) })
  * proves the address, so a missing user is created. Anybody can lead a browser to a link of their own account, whose visitor would then work in
  * that account. So a link signs in at once only in the browser that requested it; in any other one a page asks first.
  */
-function openLink({ db, clock, baseUrl }: SignInDeps, { dashboardUrl }: SignInOptions) {
+function openLink(
+  { db, clock, baseUrl }: Pick<SignInDeps, 'baseUrl' | 'clock' | 'db'>,
+  { dashboardUrl }: SignInOptions,
+) {
   const options = { method: ['GET' as const, 'POST' as const], query: LinkQuery, requireHeaders: true as const }
   return createAuthEndpoint('/link', options, async (ctx) => {
     const { internalAdapter } = ctx.context

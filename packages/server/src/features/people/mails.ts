@@ -29,7 +29,7 @@ export async function maySend(
 
 /** Sends a password link if `maySend` allows it. Never rejects. */
 export async function sendResetMail(
-  deps: SignInDeps,
+  deps: Pick<SignInDeps, 'baseUrl' | 'clock' | 'db' | 'log'>,
   options: SignInOptions,
   { token, url, ...request }: Request & { readonly token: string; readonly url: string },
 ): Promise<void> {

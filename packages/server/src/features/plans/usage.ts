@@ -73,7 +73,11 @@ interface GasWanted {
  * Reserves gas for items on several networks, each listed once, from the operator's budgets of the day. Returns for how many items of each network the
  * budget sufficed. Parallel calls never reserve the same amount twice. A transaction calls it once.
  */
-export async function reserveForEach(ctx: BudgetCtx, tx: Tx, all: readonly GasWanted[]): Promise<readonly number[]> {
+export async function reserveForEach(
+  ctx: Pick<BudgetCtx, 'clock' | 'settleNanoUsdPerDayMax' | 'tenant'>,
+  tx: Tx,
+  all: readonly GasWanted[],
+): Promise<readonly number[]> {
   if (all.length === 0) return []
   const budget = { tenant: ctx.tenant, day: dayOf(ctx.clock.now()) }
   const taken = await lockGasTaken(tx, { ...budget, networks: all.map(({ network }) => network.name) })

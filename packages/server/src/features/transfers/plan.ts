@@ -170,7 +170,11 @@ async function priceBy(ctx: Ctx, chain: Chain, terms: PricingTerms, funds: Funds
 const claimBytesMax = 1_024
 
 /** Cost of the claim that the quote announces, at the present fees of the target chain. */
-async function claimGasOf(ctx: Ctx, { ends }: PricingTerms, quote: RouteQuote | undefined): Promise<Gas | undefined> {
+async function claimGasOf(
+  ctx: Pick<Ctx, 'chains'>,
+  { ends }: PricingTerms,
+  quote: RouteQuote | undefined,
+): Promise<Gas | undefined> {
   const { network } = ends.to
   if (quote?.claimGas === undefined || network.nativeCoin === null) return undefined
   const fees = await ctx.chains.on(network).offeredFees()

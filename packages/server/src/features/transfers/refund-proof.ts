@@ -134,7 +134,7 @@ export async function findDeliveries(
 }
 
 async function isAfterLeaving(
-  ctx: ProofCtx,
+  ctx: Pick<ProofCtx, 'chains'>,
   { fromNetwork, txHash }: Pick<TransferRow, 'fromNetwork' | 'txHash'>,
   seconds: bigint,
 ): Promise<boolean> {
@@ -152,7 +152,7 @@ async function timeOf(chain: Chain, { blockNumber }: Receipt): Promise<bigint> {
 }
 
 async function paymentsIn(
-  ctx: ProofCtx,
+  ctx: Pick<ProofCtx, 'db' | 'isCustomerPayment'>,
   receipt: Receipt,
   { network, token, account, rawLeast }: NamedDelivery & { readonly account: Address },
 ): Promise<readonly string[] | undefined> {

@@ -47,7 +47,10 @@ function refusedAs(error: unknown, claim: Parameters<typeof refusalOf>[1]): Veri
  * Returns the present verdict on a payment that was recorded, for a repeat with the same Idempotency-Key whose first response was
  * never sent.
  */
-async function verifiedBefore(ctx: Ctx, paymentId: string): Promise<VerifyResponse> {
+async function verifiedBefore(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'screening' | 'tenant'>,
+  paymentId: string,
+): Promise<VerifyResponse> {
   const payment = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
   if (payment === undefined) throw fail('payment-not-found')
   const payer = payment.payer ?? undefined

@@ -103,7 +103,11 @@ function watchNetwork(watcher: Watcher, network: Network, watched: Watched): Dep
   }
 }
 
-async function endFollowing(deps: Deps, network: Network, { lease }: Leading): Promise<void> {
+async function endFollowing(
+  deps: Pick<Deps, 'db' | 'log' | 'metrics'>,
+  network: Network,
+  { lease }: Leading,
+): Promise<void> {
   showFailures(deps, network, undefined)
   await releaseLease(deps.db, lease).catch((error: unknown) =>
     deps.log.warn({ err: error, network: network.name }, 'a lease was not released; it ends by itself'),

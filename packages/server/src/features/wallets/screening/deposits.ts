@@ -41,7 +41,11 @@ export async function screenDeposits(ctx: WorkCtx, deposits: readonly DueDeposit
  * Stores screenings of any organisations' deposits that neither set nor end a flag, under the locks of the deposits only: the watchers of the
  * networks need not wait. A deposit that was flagged meanwhile stays due, and is then screened under its network's lock.
  */
-async function writeUnflagged(ctx: WorkCtx, deposits: readonly DueDeposit[], requested: SourceResults): Promise<void> {
+async function writeUnflagged(
+  ctx: Pick<WorkCtx, 'clock' | 'db' | 'random' | 'screening'>,
+  deposits: readonly DueDeposit[],
+  requested: SourceResults,
+): Promise<void> {
   if (deposits.length === 0) return
   await ctx.db.tx(async (tx) => {
     const locked = await lockDeposits(tx, deposits)
@@ -102,7 +106,7 @@ async function lockDeposits(tx: Tx, deposits: readonly DueDeposit[]): Promise<Lo
 
 /** Stores the screenings of these deposits; returns what became of the flags of those that have or had one. */
 async function writeScreenings(
-  ctx: WorkCtx,
+  ctx: Pick<WorkCtx, 'clock' | 'random' | 'screening'>,
   tx: Tx,
   locked: readonly Locked[],
   { batch, ticket }: SourceResults,

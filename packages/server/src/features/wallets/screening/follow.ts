@@ -11,7 +11,7 @@ const freezesBackMs = 30 * 86_400_000
  * renewed, all pending addresses too. The comparison is stored in the same transaction, so that a crash in between leaves it to be
  * repeated.
  */
-export async function followList(ctx: WorkCtx): Promise<void> {
+export async function followList(ctx: Pick<WorkCtx, 'clock' | 'db' | 'screening'>): Promise<void> {
   const list = await ctx.screening.list()
   const known = await readFollow(ctx.db)
   if (known?.listVersion === list.version && known.listAsOf.getTime() === list.asOf.getTime()) return

@@ -24,7 +24,10 @@ export interface SourceResults {
 }
 
 /** Queries the sources for these addresses. Outside any database transaction, since nodes are slow. */
-export async function querySources(ctx: WorkCtx, addresses: readonly `0x${string}`[]): Promise<SourceResults> {
+export async function querySources(
+  ctx: Pick<WorkCtx, 'db' | 'screening'>,
+  addresses: readonly `0x${string}`[],
+): Promise<SourceResults> {
   const ticket = await drawTicket(ctx.db)
   return { ticket, batch: await ctx.screening.screen(addresses) }
 }
@@ -94,7 +97,7 @@ export interface SubjectScreening {
 
 /** Adds screenings to the history. While one stays pending for the same reason, once a day is enough. */
 export async function recordScreenings(
-  ctx: WorkCtx,
+  ctx: Pick<WorkCtx, 'clock' | 'random'>,
   tx: Tx,
   batch: ScreeningBatch,
   screenings: readonly SubjectScreening[],
