@@ -24,16 +24,16 @@ export function limitStrangerMails({ clock, log }: Pick<SignInDeps, 'clock' | 'l
   const ofSite = createLimiter(siteLimit, clock)
   const ofProcess = createLimiter(processLimit, clock)
   let warnedAt = Number.NEGATIVE_INFINITY
-  const warned = (isAdmitted: boolean): boolean => {
+  const refuse = (): false => {
     const now = clock.now().getTime()
-    if (!isAdmitted && now - warnedAt >= warnMs) {
+    if (now - warnedAt >= warnMs) {
       warnedAt = now
       log.warn({}, 'sign-in links to new addresses are not sent, because too many were requested')
     }
-    return isAdmitted
+    return false
   }
   return {
-    mayRequest: (address) => ofSite(addressSite(address)).admitted && warned(ofProcess('all', 0).remaining > 0),
-    maySend: () => warned(ofProcess('all').admitted),
+    mayRequest: (address) => ofSite(addressSite(address)).admitted && (ofProcess('all', 0).remaining > 0 || refuse()),
+    maySend: () => ofProcess('all').admitted || refuse(),
   }
 }
