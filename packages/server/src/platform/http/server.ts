@@ -260,7 +260,8 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       const { caller } = request
       if (caller === undefined) throw new Error('a request without a caller was admitted')
       const refuseEnded = () => identifyAgain(operation, request, context)
-      if (performance.now() - request.admittedAt > bodyMsUnchecked) await refuseEnded()
+      // A GET has no body, and the ticket of a guest opens one stream only.
+      if (method !== 'GET' && performance.now() - request.admittedAt > bodyMsUnchecked) await refuseEnded()
       const takeRefusalRecord = () => context.refusals.take(caller)
       const ctx = makeCtx(deps, caller, request.id as RequestId, { takeRefusalRecord, refuseEnded })
       const { shareOwner } = caller
