@@ -13,6 +13,7 @@ import {
   tokenReads,
 } from '@purser/protocol'
 import { fail } from './errors.ts'
+import { bytesOf } from './fees/costs.ts'
 import { takesDataGas } from './fees/fees.ts'
 import { createOfferedFees, medianOf, suggestedTip } from './fees/offered-fees.ts'
 import type {
@@ -58,11 +59,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     network,
     ...batched,
     ...payments,
-    async trySending(call) {
-      if (!takesDataGas(network)) return payments.trySending(call)
-      const { dataGas } = await batched.offeredFees()
-      return payments.trySending({ ...call, gasLimit: call.gasLimit + l1FeeOf(dataGas, call.data.length / 2 - 1) })
-    },
+    trySending: takesDataGas(network) ? withDataGas(payments, batched) : payments.trySending,
     agreedCall: (to, data, meaningOf = (response) => response) =>
       requestAgreement(electorateOf(rpc.voters), ({ rpc: one }) => readCall(one, to, data), meaningOf),
     balances: (questions) => agreedBalances(rpc, questions),
@@ -87,6 +84,17 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     tryTempo: (transaction) => agreedTrial(rpc, transaction),
     sendTempo: (raws) => sendTempo(rpc, raws),
     ...sentReads(rpc),
+  }
+}
+
+/** Tries calls with the gas that the bytes of their transactions take before they run. */
+function withDataGas(
+  { trySending }: Pick<Chain, 'trySending'>,
+  { offeredFees }: Pick<Chain, 'offeredFees'>,
+): Chain['trySending'] {
+  return async (call) => {
+    const { dataGas } = await offeredFees()
+    return trySending({ ...call, gasLimit: call.gasLimit + l1FeeOf(dataGas, bytesOf(call.data)) })
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Address, Call3, Hex } from '@purser/protocol'
+import { bytesOf } from '../../../chain/fees/costs.ts'
 import type { Chain, Log, NonceState } from '../../../chain/port.ts'
 import type { Finality, UseSearch } from '../../../chain/rpc/port.ts'
 import type { RelayFault, SettlingBlock } from '../port.ts'
@@ -91,7 +92,7 @@ export function encodeBoundedCalls(calls: readonly BoundedCall[]): Hex {
 
 /** Gas (3 bytes), target (20) and the length of the call data (2) precede each call's data. */
 function encodeCall({ target, callData, gas }: BoundedCall): string {
-  const bytes = callData.length / 2 - 1
+  const bytes = bytesOf(callData)
   if (bytes > callDataBytesMax || gas >= 2n ** 24n) throw new Error('a call is too long or may use too much gas')
   return gas.toString(16).padStart(6, '0') + target.slice(2) + bytes.toString(16).padStart(4, '0') + callData.slice(2)
 }
