@@ -3,14 +3,14 @@ import type { QueryClient } from '@tanstack/react-query'
 import type { LucideIcon } from 'lucide-react'
 import type { ComponentType } from 'react'
 
-/** The sheet or dialog of an act, shown over the page until it calls `onClose`. */
+/** The sheet or dialog of an action, shown over the page until it calls `onClose`. */
 export type ActSheet = ComponentType<{ readonly onClose: () => void }>
 
-/** An act of a section that the command palette offers on every page. */
+/** An action of a section that the command palette offers on every page. */
 export interface NavAct {
   readonly label: string
   readonly icon: LucideIcon
-  /** The least role that may do it. */
+  /** The lowest role that may do it. */
   readonly needs: Role
   /** The environment to which it is restricted; both if omitted. */
   readonly only?: Environment
@@ -24,13 +24,13 @@ export interface NavAct {
 export interface NavEntry {
   readonly label: string
   readonly icon: LucideIcon
-  /** Below the environment, such as `/payments`. */
+  /** The path below that of the environment, such as `/payments`. */
   readonly path: string
   /** The group in the navigation. Entries of `person` are in the menu at its foot. */
   readonly group: 'money in' | 'wallets' | 'developers' | 'organisation' | 'person'
   /** The badge at the end of the entry, such as the number of waiting items. */
   readonly badge?: ComponentType
-  /** Prefixes of ids that this section shows: a pasted one opens there. */
+  /** Prefixes of ids. An id with one of them that is pasted into the command palette opens at this path. */
   readonly opens?: readonly { readonly prefix: string; readonly path: (id: string) => string }[]
   readonly acts?: readonly NavAct[]
 }

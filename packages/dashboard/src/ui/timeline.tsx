@@ -7,7 +7,7 @@ export interface TimelineStep {
   readonly key: string
   readonly state: MoneyState
   readonly title: ReactNode
-  /** When it happened; left out for what has not happened yet. */
+  /** Time of the step; omitted if it has not happened yet. */
   readonly at?: string | null | undefined
   readonly children?: ReactNode
 }

@@ -1,6 +1,6 @@
 import type { OwnResponse } from './responses.ts'
 
-/** A purchase with a payment identifier: what must match for a repeat to be answered. */
+/** A purchase with a payment identifier. A repeat receives the kept response if all three members match. */
 interface Purchase {
   /** The payer that the credential names. It paid for the kept response. */
   readonly payer: string
@@ -46,7 +46,7 @@ const entryBytes = 4_096
  * Keeps responses for payers whose connection broke. Within `ttlMs`, the same credential for the same request gets
  * the same response instead of a refusal, without a call to Purser. Kept in this process, within 1,000 responses and 32
  * MB; beyond that the oldest response of the payer with the most bytes is dropped. Responses above 1 MB are not kept. A purchase
- * that is not paid yet takes no place of a response and refuses no other credential. This does not decide whether a credential can pay twice: Purser does.
+ * in progress does not count toward these limits, and blocks no other credential. Purser, not this cache, prevents a credential from paying twice.
  */
 export function openReplays(ttlMs: number, now: () => number = Date.now): Replays {
   const running = new Map<string, Running>()

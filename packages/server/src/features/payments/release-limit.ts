@@ -6,11 +6,11 @@ import type { ReleaseLimit } from './ports.ts'
 
 /** Payments of one owner and environment that may be released a day, as a multiple of those that its plan includes per month. */
 const monthsPerDay = 10
-/** Payments of the smallest plans that may be released a day: a seller may refuse more requests than its month has sales. */
+/** The least number of payments that may be released a day, for small plans: a seller may refuse more requests a day than its plan has payments a month. */
 const releasedPerDayMin = 10_000
 /** Payments of a plan without a limit that may be released a day. */
 const unlimitedPerDay = 1_000_000
-/** Payments of one payer are at most one part in this many of them. */
+/** The released payments of one payer are at most a tenth of those of all payers. */
 const payerShare = 10
 const daySeconds = 86_400
 

@@ -34,7 +34,7 @@ export interface RelayerParts {
   readonly networks: readonly Network[]
   readonly purposes: ReadonlyMap<string, RelayPurpose>
   readonly timings: RelayTimings
-  /** Where the next look-up of relays to check starts. */
+  /** The position at which the next look-up of relays to check starts. */
   readonly checkCursors: DueCursors
   /** Limits the searches for the transactions of used nonces. */
   readonly search: ByOrganisation
@@ -46,7 +46,7 @@ export function purposeOf({ purposes }: Pick<RelayerParts, 'purposes'>, name: st
   return purpose
 }
 
-/** The outcome of a relay that is in no transaction, from the chain or from its expiry. */
+/** The outcome of a relay that is in no transaction. The chain or its expiry decides it. */
 export type Conclusion = SettledRelay | FailedRelay
 
 /**

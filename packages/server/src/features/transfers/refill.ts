@@ -33,8 +33,8 @@ function withCoinOf({ configured }: Work['chains']): readonly Network[] {
 }
 
 /**
- * Tops up the children of one network. An unavailable node delays only its own network until the next run, which starts behind the child for which
- * it was unavailable: otherwise the same children would be first each time.
+ * Tops up the children of one network. If its node is unavailable, the run ends, and other networks are not affected. The next run starts after the
+ * child at which it ended, so that the same children are not always first.
  */
 async function refillOn(ctx: Work, network: Network): Promise<void> {
   const before = instantOf(ctx.clock.now().getTime() - waitMs)
@@ -53,7 +53,7 @@ async function refillOn(ctx: Work, network: Network): Promise<void> {
   }
 }
 
-/** Returns whether the network's node responds, so that others can be checked. */
+/** Tops up a child. Returns false if the network's node is unavailable; after another failure the next child can be checked. */
 async function refillSafely(ctx: Work, network: Network, waiting: WaitingRow): Promise<boolean> {
   try {
     await refill(ctx, network, waiting)

@@ -38,8 +38,8 @@ export function findWebhook(db: Queryable, tenant: Tenant, webhookId: WebhookId)
 }
 
 /**
- * Locks the webhook's queue and then its row until the transaction ends: nobody writes deliveries for it meanwhile, so that
- * ending its pending deliveries ends all of them. Everybody who locks both uses this order.
+ * Locks the webhook's queue and then its row until the transaction ends. No delivery for it is written meanwhile, so that
+ * ending its pending deliveries ends all of them. All callers that lock both use this order, so that they do not deadlock.
  */
 export async function lockWebhook(tx: Tx, tenant: Tenant, webhookId: WebhookId): Promise<WebhookRow | undefined> {
   await tx.run(sql`
@@ -73,7 +73,7 @@ export function listWebhooks(
   )
 }
 
-/** Returns the webhooks that are on, in one order, so that two transactions which lock them do not wait for each other. */
+/** Returns the webhooks that are on, ordered by id, so that two transactions that lock them do not deadlock. */
 export function listActive(tx: Tx, tenant: Tenant): Promise<{ readonly id: WebhookId }[]> {
   return tx.many(
     WebhookRow.pick({ id: true }),
@@ -93,7 +93,7 @@ export async function updateWebhook(tx: Tx, tenant: Tenant, webhook: WebhookRow)
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${webhookId}`)
 }
 
-/** Turns it off; false if it was already off. */
+/** Turns a webhook off. Returns false if it was already off. */
 export async function markDisabled(tx: Tx, tenant: Tenant, webhookId: WebhookId): Promise<boolean> {
   const disabled = await tx.run(sql`
     update webhooks set is_active = false
@@ -102,7 +102,7 @@ export async function markDisabled(tx: Tx, tenant: Tenant, webhookId: WebhookId)
   return disabled === 1
 }
 
-/** Marks it as deleted and deletes its secrets; the row stays until its deliveries are deleted. */
+/** Marks a webhook as deleted and deletes its secrets. The row stays until its deliveries are deleted. */
 export async function markDeleted(tx: Tx, tenant: Tenant, webhookId: WebhookId, deletedAt: Date): Promise<void> {
   await tx.run(sql`
     update webhooks set deleted_at = ${deletedAt}, is_active = false
@@ -122,7 +122,7 @@ export async function insertSecret(tx: Tx, webhookId: WebhookId, sealed: Uint8Ar
   await tx.run(sql`insert into webhook_secrets (webhook_id, secret) values (${webhookId}, ${sealed})`)
 }
 
-/** Lets the current secret sign until `retiresAt`, and deletes those that no longer sign and all but the newest few. */
+/** Lets the current secret sign until `retiresAt`. Deletes the secrets that no longer sign, and of the others all but the newest few. */
 export async function retireSecrets(
   tx: Tx,
   webhookId: WebhookId,
