@@ -374,3 +374,12 @@ test('payments of one payer in forty organisations delay no payment of another p
   expect(turns.map(({ length }) => length)).toEqual([100, 100])
   expect(turns.flat()).toContain('b 0xalone')
 })
+
+test('a relay that failed in its last moments is read once more: the chain’s clock may be behind the database’s', async () => {
+  const { db } = database
+  await put({ organisation: 'a', signer: '0xa', count: 1, endsIn: -5 })
+  const { id } = await db.one(z.object({ id: z.bigint() }), sql`select id from relays`)
+  await db.tx((tx) => markRelaysEnded(tx, [id], 'failed'))
+  const taken = await takeChecks(db, network, { most: 500, cursors: new Map(), firstMs: 60_000, mostMs: 300_000 })
+  expect(taken.map(({ state, isPast }) => [state, isPast])).toEqual([['failed', true]])
+})

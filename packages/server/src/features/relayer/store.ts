@@ -213,7 +213,7 @@ export async function watchOn(db: Queryable, relayIds: readonly bigint[]): Promi
 /** How long after it ended a relay is read again at the latest, for the first time: somebody else may have sent it. */
 const watchedFor = sql`interval '1 day'`
 
-/** Ends relays that wait, are withdrawn or are watched; returns the ids of those that it ended. A failed one is read again at its expiry. */
+/** Ends relays that wait, are withdrawn or are watched; returns the ids of those that it ended. A failed one is read again at its expiry, also one past it by our clock: the chain's may be behind. */
 export async function markRelaysEnded(
   tx: Tx,
   relayIds: readonly bigint[],
@@ -224,7 +224,7 @@ export async function markRelaysEnded(
     IdRow,
     sql`
     update relays set state = ${state}, next_attempt_at = null, checks = 0,
-      check_at = case when ${state === 'failed'} and valid_before > now() then least(valid_before, now() + ${watchedFor}) end
+      check_at = case when ${state === 'failed'} then least(valid_before, now() + ${watchedFor}) end
     where id = any(${relayIds}::bigint[]) and state in ('waiting', 'withdrawn', 'watched') returning id`,
   )
   return new Set(rows.map((row) => row.id))
