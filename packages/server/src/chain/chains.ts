@@ -16,7 +16,7 @@ import { createPermit2Use } from './rpc/permit2-use.ts'
 import type { QuorumReads } from './rpc/port.ts'
 import { createQuorum, lagBlocksOf, type Quorum } from './rpc/quorum.ts'
 import { createReceipts } from './rpc/receipts.ts'
-import { createRpc, type NodeRpc, type Rpc, type Voter } from './rpc/rpc.ts'
+import { createRpc, type NodeRpc, type Rpc, type Voter, type Wait } from './rpc/rpc.ts'
 import { createSameCall } from './rpc/same-call.ts'
 import { createStates } from './rpc/states.ts'
 import { createTempoReads } from './rpc/tempo.ts'
@@ -29,6 +29,7 @@ export interface ChainsOptions {
   readonly networks: readonly Network[]
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   readonly rpcTimeoutMs: number
+  readonly wait?: Wait
   /** Block explorers that override a network's default, by network name; null if no explorer has the chain. */
   readonly explorerUrls?: Readonly<Record<string, string | null>> | undefined
   readonly log?: Log
@@ -69,7 +70,7 @@ export function createChains(options: ChainsOptions): Chains {
 }
 
 function connect(options: ChainsOptions, network: Network) {
-  const { clock, log, outbound, onNode, rpcTimeoutMs: timeoutMs } = options
+  const { clock, log, outbound, onNode, rpcTimeoutMs: timeoutMs, wait } = options
   const urls = options.rpcUrls[network.name] ?? []
   const nodes = createNodes({ network: network.name, urls, clock, log, onState: (node) => onNode?.(network, node) })
   const { chainId } = network
@@ -78,7 +79,8 @@ function connect(options: ChainsOptions, network: Network) {
       { network: network.name, node: node?.index, txHash },
       'a node does not deliver a receipt; others are read',
     )
-  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs, clock, onUnread, lagBlocks: lagBlocksOf(network) })
+  const lagBlocks = lagBlocksOf(network)
+  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs, clock, onUnread, lagBlocks, wait })
   const quorum = createQuorum(network, rpc)
   if (hasSingleNode(network, urls))
     log?.warn(

@@ -55,6 +55,8 @@ export function born(
     networks: places.map(({ network }) => network),
     rpcUrls,
     rpcTimeoutMs: 1_000,
+    // All nodes are awaited: they respond or time out by the history's clock. By the machine's a loaded one would have another history.
+    wait: () => new Promise(() => {}),
     log,
   }
   const own = {

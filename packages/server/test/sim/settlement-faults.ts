@@ -352,8 +352,8 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'a-failed-relay-is-not-watched',
     file: 'features/relayer/store.ts',
-    find: "check_at = case when ${state === 'failed'} and valid_before > now()",
-    replace: "check_at = case when ${state !== 'failed'} and valid_before > now()",
+    find: "check_at = case when ${state === 'failed'} then",
+    replace: "check_at = case when ${state !== 'failed'} then",
     within: 30,
   },
   {

@@ -24,7 +24,10 @@ const parts = ['baseFee', 'tip', 'l1Fee'] as const
  * value, because one of them may lie. When fewer nodes than a majority report, each part is at most twice what the last majority reported.
  * If no majority has reported since the process started, the few that do suffice, within the network's `gasFees`.
  */
-export function createOfferedFees({ voters }: Pick<NodeRpc, 'voters'>, network: Network): () => Promise<OfferedFees> {
+export function createOfferedFees(
+  { voters, wait }: Pick<NodeRpc, 'voters' | 'wait'>,
+  network: Network,
+): () => Promise<OfferedFees> {
   let ofMajority: Fees | undefined
   const sound: { -readonly [Part in keyof Fees]?: bigint } = {}
   const { needed } = electorateOf(voters)
@@ -36,7 +39,7 @@ export function createOfferedFees({ voters }: Pick<NodeRpc, 'voters'>, network: 
   }
   return async () => {
     const isFirst = sound.baseFee === undefined
-    const { reports, isMajority } = await reportedFees({ voters }, { network, isFirst, learn })
+    const { reports, isMajority } = await reportedFees({ voters, wait }, { network, isFirst, learn })
     if (reports.length === 0) throw fail('chain-unavailable', {}, new Error('no node returned a gas price'))
     const reported = combine(reports, (values, part) =>
       isSound(values, { needed, all: voters.length })
@@ -75,7 +78,7 @@ interface Reported {
 
 /** Queries all healthy nodes at once. Those that answer suffice, and one that answers late delays the others little. */
 async function reportedFees(
-  { voters }: Pick<NodeRpc, 'voters'>,
+  { voters, wait }: Pick<NodeRpc, 'voters' | 'wait'>,
   { network, isFirst, learn }: FeeQuery,
 ): Promise<Reported> {
   const reports: Fees[] = []
@@ -91,9 +94,9 @@ async function reportedFees(
       if (open === 0) learn(reports)
     }
   }
-  await collectMost(queried, query, () => {
-    return reports.length >= needed && (!isFirst || areAlike(reports.map(({ baseFee }) => baseFee)))
-  })
+  const suffices = (): boolean =>
+    reports.length >= needed && (!isFirst || areAlike(reports.map(({ baseFee }) => baseFee)))
+  await collectMost(queried, { query, suffices, wait })
   return { reports, isMajority: reports.length >= needed }
 }
 

@@ -1,6 +1,7 @@
 import { isProblem } from '../../platform/errors.ts'
+import { pause } from '../../platform/work/loop.ts'
 import { fail } from '../errors.ts'
-import type { Voter } from './rpc.ts'
+import type { Voter, Wait } from './rpc.ts'
 
 /** How a majority judges a payment: the responses of the nodes that accept it, or the response of one that does not. */
 export type Acceptance<T> =
@@ -89,19 +90,27 @@ export async function requestAgreement<T>(
 /** How long to wait for the remaining nodes once the others suffice. */
 const furtherMs = 250
 
+interface Collecting<T> {
+  readonly query: (voter: Voter) => Promise<T>
+  readonly suffices: (response: T) => boolean
+  readonly wait: Wait | undefined
+}
+
 /** As `collect`, but where the responses suffice, the remaining nodes have a short time to respond. Also resolves then. */
 export async function collectMost<T>(
   voters: readonly Voter[],
-  query: (voter: Voter) => Promise<T>,
-  suffices: (response: T) => boolean,
+  { query, suffices, wait = pause }: Collecting<T>,
 ): Promise<void> {
   const late = Promise.withResolvers<void>()
-  let timer: NodeJS.Timeout | undefined
+  const waiting = new AbortController()
+  let isWaiting = false
   const all = collect(voters, query, (response) => {
-    if (suffices(response)) timer ??= setTimeout(late.resolve, furtherMs)
+    if (!suffices(response) || isWaiting) return false
+    isWaiting = true
+    void wait(furtherMs, waiting.signal).then(late.resolve)
     return false
   })
-  await Promise.race([all, late.promise]).finally(() => clearTimeout(timer))
+  await Promise.race([all, late.promise]).finally(() => waiting.abort())
 }
 
 /** Resolves when a response decides, or when all nodes have answered. A node that fails has no vote. */

@@ -57,6 +57,7 @@ export function lagBlocksOf({ blockTimeMs }: Network): bigint {
 export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
   const needed = Math.floor(rpc.voters.length / 2) + 1
   const lagBlocks = lagBlocksOf(network)
+  const { wait } = rpc
   const candidates = (): readonly Voter[] => {
     const healthy = rpc.voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
     return healthy.length >= needed ? healthy : rpc.voters.filter(({ node: { state } }) => state !== 'refused')
@@ -74,11 +75,11 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
       const voters = candidates()
       const placeOf = once((voter) => heightOf(voter.rpc, network, { finality, atMost }))
       const prompt = new Map<Voter, bigint>()
-      await collectMost(
-        voters,
-        async (voter) => [voter, await placeOf(voter)] as const,
-        ([voter, { height }]) => areNear([...prompt.set(voter, height).values()], needed, lagBlocks),
-      )
+      await collectMost(voters, {
+        query: async (voter) => [voter, await placeOf(voter)] as const,
+        suffices: ([voter, { height }]) => areNear([...prompt.set(voter, height).values()], needed, lagBlocks),
+        wait,
+      })
       const heights = [...prompt.values()]
       const newest = commonHeight(heights, needed, lagBlocks)
       if (newest === undefined) return undefined
@@ -87,8 +88,9 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
       const blockOf = once(async (voter) => blockIn(voter.rpc, await placeOf(voter), height))
       const isPrompt = (voter: Voter) => prompt.has(voter)
       // The late nodes are awaited only where the others do not agree.
-      const first = await agreedAmong(voters.filter(isPrompt), blockOf, needed)
-      const agreed = first.length < needed ? await agreedAmong(voters, blockOf, needed) : first
+      const rule = { needed, wait }
+      const first = await agreedAmong(voters.filter(isPrompt), blockOf, rule)
+      const agreed = first.length < needed ? await agreedAmong(voters, blockOf, rule) : first
       const block = agreed[0]?.response
       if (block === undefined || agreed.length < needed) return undefined
       return {
@@ -143,17 +145,17 @@ async function eachOf<T>(
 async function agreedAmong(
   voters: readonly Voter[],
   blockOf: (voter: Voter) => Promise<DecisionBlock>,
-  needed: number,
+  { needed, wait }: Pick<NodeRpc, 'wait'> & { readonly needed: number },
 ): Promise<readonly NodeResponse<DecisionBlock>[]> {
   const blocks: NodeResponse<DecisionBlock>[] = []
-  await collectMost(
-    voters,
-    async (voter) => ({ voter, response: await blockOf(voter) }),
-    (block) => {
+  await collectMost(voters, {
+    query: async (voter) => ({ voter, response: await blockOf(voter) }),
+    suffices(block) {
       blocks.push(block)
       return largestGroup(blocks).length >= needed
     },
-  )
+    wait,
+  })
   return largestGroup(blocks)
 }
 

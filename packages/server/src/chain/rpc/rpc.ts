@@ -29,10 +29,14 @@ export interface Voter {
   readonly rpc: Rpc
 }
 
+/** Waits for late nodes, so long at most, or until the signal is aborted. Default: by the clock of the process. */
+export type Wait = (ms: number, stopped: AbortSignal) => Promise<void>
+
 /** Operations on individual nodes. */
 export interface NodeRpc {
   /** Every configured node. */
   readonly voters: readonly Voter[]
+  readonly wait?: Wait | undefined
   /** Suspends a node that contradicts the majority. */
   suspend(node: Node): void
   /** Checks the chain ID of the nodes that are due. Never throws. */
@@ -52,6 +56,7 @@ export interface RpcOptions {
   readonly onUnread?: (node: Node | undefined, hash: unknown) => void
   /** A node whose head is behind by more than this many blocks is not preferred. */
   readonly lagBlocks: bigint
+  readonly wait?: Wait | undefined
 }
 
 type Ask = (node: Node, calls: readonly RpcCall[]) => Promise<readonly RpcResponse[]>
@@ -104,6 +109,7 @@ export function createRpc(outbound: Outbound, options: RpcOptions): Rpc & NodeRp
     ),
     onOneNode: (work) => onFirst(nodes, (node) => work(rpcOf(node))),
     voters,
+    wait: options.wait,
     suspend: nodes.markDissenting,
     async probe() {
       await Promise.all(

@@ -2,7 +2,7 @@ import type { Hex } from '@purser/protocol'
 import { pause } from '../../platform/work/loop.ts'
 import type { SendResponse } from '../port.ts'
 import { electorateOf } from './acceptance.ts'
-import type { NodeRpc, RpcCall, RpcResponse, Voter } from './rpc.ts'
+import type { NodeRpc, RpcCall, RpcResponse, Voter, Wait } from './rpc.ts'
 
 /** Most raw transactions in one request, and most hexadecimal digits. A transaction may be several hundred kilobytes. */
 const sendsPerRequest = 64
@@ -60,7 +60,7 @@ const lateMsMax = 500
 
 /** For each call the responses of all nodes that answer, in no particular order. */
 async function sendToEach(
-  { voters }: NodeRpc,
+  { voters, wait }: NodeRpc,
   calls: readonly RpcCall[],
   { isDecided, waitMsMax }: { readonly isDecided: IsDecided; readonly waitMsMax: number | undefined },
 ): Promise<RpcResponse[][]> {
@@ -77,16 +77,16 @@ async function sendToEach(
     }),
   )
   await Promise.race([all, answered.promise])
-  await within(waitMsMax, Promise.race([all, decided.promise]))
-  await within(lateMsMax, all)
+  await within(waitMsMax, Promise.race([all, decided.promise]), wait)
+  await within(lateMsMax, all, wait)
   return responses.map((some) => [...some])
 }
 
 /** Waits for the work, at most this long. */
-async function within(ms: number | undefined, work: Promise<unknown>): Promise<void> {
+async function within(ms: number | undefined, work: Promise<unknown>, wait: Wait = pause): Promise<void> {
   if (ms === undefined) return void (await work)
   const waiting = new AbortController()
-  await Promise.race([work, pause(ms, waiting.signal)])
+  await Promise.race([work, wait(ms, waiting.signal)])
   waiting.abort()
 }
 
