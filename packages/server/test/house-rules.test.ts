@@ -156,6 +156,11 @@ test('background work runs by one loop: no other file repeats work until it is s
   expect(repeating.map(({ name }) => name)).toEqual([])
 })
 
+test('work that is repeated until none is left sees that the process stops: `repeatWhile` repeats it', () => {
+  const repeating = files.filter(({ text }) => /\bwhile \([^\n]*\bawait\b[^\n]*\);$/m.test(text))
+  expect(repeating.map(({ name }) => name)).toEqual([])
+})
+
 /** Files whose modules keep state, which all services of one process then share, and the reason why that is harmless. */
 const sharedState: ReadonlyMap<string, string> = new Map([
   ['main.ts', 'the program itself: it runs once in a process'],

@@ -2,12 +2,13 @@ import type { Network } from '@purser/protocol'
 import type { Background, Deps } from './ctx.ts'
 import type { Sql } from './db/db.ts'
 
-/** Repeats a piece of work while there is more of it, and begins no further piece once the process stops. */
+/** Repeats a piece of work while there is more of it, at most `timesMax` times, and begins no further piece once the process stops. */
 export async function repeatWhile(
   { stopping }: Pick<Background, 'stopping'>,
   piece: () => Promise<boolean>,
+  timesMax = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  while (stopping?.aborted !== true && (await piece()));
+  for (let times = 0; times < timesMax && stopping?.aborted !== true && (await piece()); ) times += 1
 }
 
 export interface Retry {

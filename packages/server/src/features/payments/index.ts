@@ -1,5 +1,5 @@
 import { bindOperations } from '../../platform/operation.ts'
-import type { RecurringTask } from '../../platform/recurring-task.ts'
+import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
 import { createByOrganisation } from '../../platform/work/by-organisation.ts'
 import { bindTasks } from '../../platform/work/runner.ts'
 import { deleteExpiredCallers } from './challenge.ts'
@@ -40,8 +40,8 @@ const rollUpPayments: RecurringTask = {
   everyMs: 60_000,
   run: async (ctx) => {
     await markQuarters(ctx.db)
-    while (await countNextQuarter(ctx.db));
-    while (await recountChanged(ctx.db));
+    await repeatWhile(ctx, () => countNextQuarter(ctx.db))
+    await repeatWhile(ctx, () => recountChanged(ctx.db))
   },
 }
 

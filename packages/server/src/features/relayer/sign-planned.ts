@@ -1,6 +1,6 @@
 import type { Background } from '../../platform/ctx.ts'
 import type { Sql, Tx } from '../../platform/db/db.ts'
-import type { RecurringTask } from '../../platform/recurring-task.ts'
+import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
 import type { DueChecks, DueCursors } from '../plans/index.ts'
 import type { AuthorizationPayload } from './port.ts'
 import type { Deps } from './ports.ts'
@@ -45,9 +45,7 @@ export function signPlanned<D extends Deps, Planned extends { readonly isPast: b
     name: transfers.name,
     everyMs: transfers.everyMs,
     isDue: (deps) => transfers.isAnyPlanned(networksOf(deps)),
-    async run(ctx) {
-      while ((await signSome(ctx, transfers, cursors)) >= signedAtOnceMax);
-    },
+    run: (ctx) => repeatWhile(ctx, async () => (await signSome(ctx, transfers, cursors)) >= signedAtOnceMax),
   }
 }
 

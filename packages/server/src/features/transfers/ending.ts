@@ -11,11 +11,11 @@ import {
 import type { Chain, NodeVerdict, Receipt } from '../../chain/port.ts'
 import { type AuditEntry, appendAudit } from '../../platform/audit.ts'
 import { instantOf } from '../../platform/clock.ts'
-import type { ActingCtx } from '../../platform/ctx.ts'
+import type { ActingCtx, Background } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { publishEvents } from '../../platform/events.ts'
 import type { EventId } from '../../platform/ids.ts'
-import type { RecurringTaskByNetwork } from '../../platform/recurring-task.ts'
+import { type RecurringTaskByNetwork, repeatWhile } from '../../platform/recurring-task.ts'
 import {
   endAllowances,
   endReservations,
@@ -264,19 +264,20 @@ function awaitedOf({ configured }: Work['chains']) {
   return configured.filter((network) => !isFinalAtDepth(network))
 }
 
-type Finalizing = ActingCtx & Pick<Work, 'awaitedCursors' | 'chains' | 'db' | 'lanes' | 'log'>
+type Finalizing = ActingCtx & Pick<Work & Background, 'awaitedCursors' | 'chains' | 'db' | 'lanes' | 'log' | 'stopping'>
 
 async function finalizeOn(ctx: Finalizing, network: Network): Promise<void> {
   const final = await ctx.chains.on(network).blocks.finalBlock()
   if (final === undefined) return
-  for (let batch = 0; batch < batchesMax; batch += 1) {
+  const finalizeBatch = async () => {
     const due = await listToFinalize(ctx.db, network.name, { final, now: ctx.clock.now(), limit: atOnce })
     // Postponed before anything can fail, so that failing ones do not delay others.
     const ids = due.map(({ transferId }) => transferId)
     await postponeFinality(ctx.db, ids, nextFinalityPoll(ctx, network))
     await concludeFinal(ctx, network, due)
-    if (due.length < atOnce) break
+    return due.length >= atOnce
   }
+  await repeatWhile(ctx, finalizeBatch, batchesMax)
   const replaced = await listReplaced(ctx, network, final)
   await conclude(ctx, network, replaced, await confirmBlocks(ctx.chains.on(network), replaced))
 }

@@ -92,10 +92,10 @@ function loopByNetwork<D extends Deps>(
   { name, everyMs, networks, isDue, runOn }: RecurringTaskByNetwork<D>,
 ): BoundTask {
   const busy = new Set<string>()
-  const runSafely = async (network: Network): Promise<void> => {
+  const runSafely = async (network: Network, stopping: AbortSignal | undefined): Promise<void> => {
     busy.add(network.name)
     try {
-      await runOn(systemCtx(deps), network)
+      await runOn({ ...systemCtx(deps), stopping }, network)
     } catch (error) {
       deps.log.warn({ err: error, task: name, network: network.name }, 'the work of a network failed; retrying')
     } finally {
@@ -113,7 +113,7 @@ function loopByNetwork<D extends Deps>(
     async run(detach) {
       const begun = networks(deps)
         .filter((network) => !busy.has(network.name))
-        .map(runSafely)
+        .map((network) => runSafely(network, detach?.stopping))
       if (detach === undefined) await Promise.all(begun)
       else for (const one of begun) detach(one)
     },

@@ -7,7 +7,7 @@ import type { Deps } from '../ctx.ts'
 import { openDb, sql } from '../db/db.ts'
 import { insertShares, takeLeases } from '../leases/store.ts'
 import { createLog } from '../log.ts'
-import type { BoundTask } from '../recurring-task.ts'
+import { type BoundTask, repeatWhile } from '../recurring-task.ts'
 import { startLoop } from './loop.ts'
 import { bindTasks, type Runner, scopeOf, startRunner } from './runner.ts'
 
@@ -207,6 +207,39 @@ test('the work of a network waits for no other network, and is not begun twice o
   await Promise.all(begun)
   await loop?.run()
   expect(ran.slice(4)).toEqual(['base', 'ethereum'])
+})
+
+test('work is repeated while there is more, up to its bound, and until the process stops', async () => {
+  const timesOf = async (stopsAt: number, timesMax?: number) => {
+    const stopping = new AbortController()
+    let times = 0
+    const piece = async () => {
+      times += 1
+      if (times === stopsAt) stopping.abort()
+      return times < 5
+    }
+    await repeatWhile({ stopping: stopping.signal }, piece, timesMax)
+    return times
+  }
+  expect([await timesOf(9), await timesOf(9, 3), await timesOf(2, 3)]).toEqual([5, 3, 2])
+})
+
+test('the work of a network sees that the process stops', async () => {
+  const seen: (AbortSignal | undefined)[] = []
+  const [loop] = bindTasks(deps, [
+    {
+      name: 'toy.by-network',
+      everyMs: 10,
+      networks: () => [networkNamed('base')],
+      isDue: () => sql`true`,
+      runOn: async ({ stopping }) => void seen.push(stopping),
+    },
+  ])
+  const { signal } = new AbortController()
+  const begun: Promise<void>[] = []
+  await loop?.run(Object.assign((work: Promise<void>) => void begun.push(work), { stopping: signal }))
+  await Promise.all(begun)
+  expect(seen).toEqual([signal])
 })
 
 function networkNamed(name: string) {

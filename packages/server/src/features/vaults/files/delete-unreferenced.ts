@@ -35,7 +35,7 @@ async function deleteUnreferenced(deps: Deleting): Promise<void> {
   await repeatWhile(deps, async () => (await queueStaleUploads(db, { before, now: clock.now() })) === deletionsMax)
   const cursors: DueCursors = new Map()
   await repeatWhile(deps, async () => (await deleteBatch(deps, cursors)) === 'more')
-  await blobs.discardPartial(before)
+  if (deps.stopping?.aborted !== true) await blobs.discardPartial(before)
 }
 
 /**
@@ -46,14 +46,15 @@ async function deleteBatch(deps: Deleting, cursors: DueCursors): Promise<'more' 
   const due = await deps.db.tx((tx) => listDeletions(tx, wanted), { readsInOrder: true })
   const deleted: BlobKey[] = []
   let failuresInARow = 0
-  for (let at = 0; at < due.length && failuresInARow < failuresInARowMax; at += atOnce) {
+  const mayContinue = () => failuresInARow < failuresInARowMax && deps.stopping?.aborted !== true
+  for (let at = 0; at < due.length && mayContinue(); at += atOnce) {
     const part = due.slice(at, at + atOnce)
     const results = await Promise.all(part.map((deletion) => deleteOne(deps, deletion)))
     for (const isDeleted of results) failuresInARow = isDeleted ? 0 : failuresInARow + 1
     deleted.push(...part.filter((_, index) => results[index] === true).map(({ blobKey }) => blobKey))
   }
   await forgetDeletions(deps.db, deleted)
-  return due.length === batchMax && failuresInARow < failuresInARowMax ? 'more' : 'done'
+  return due.length === batchMax && mayContinue() ? 'more' : 'done'
 }
 
 async function deleteOne(

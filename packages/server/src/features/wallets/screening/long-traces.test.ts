@@ -64,6 +64,11 @@ test('a new flag is traced through a long chain of transfers in steps: all that 
   const ofOther = { tenant: { organisationId: stranger.id, environment: 'test' }, walletId: master.id } as const
   expect(await stage.unscreenedOf(ofOther)).toBe(0n)
 
+  const atStop = await left()
+  const stopping = AbortSignal.abort()
+  for (const work of screeningRecurring) await work.run({ ...systemCtx(stage.world.server.deps), stopping })
+  expect(await left()).toEqual(atStop)
+
   let steps = 0
   for (let isLeft = true; isLeft; steps++) {
     const before = await left()

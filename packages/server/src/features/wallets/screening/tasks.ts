@@ -1,5 +1,6 @@
 import type { NetworkName } from '@purser/protocol'
-import type { RecurringTask } from '../../../platform/recurring-task.ts'
+import type { Background } from '../../../platform/ctx.ts'
+import { type RecurringTask, repeatWhile } from '../../../platform/recurring-task.ts'
 import { lockNetwork } from '../deposits/cursor-store.ts'
 import type { Deps } from '../ports.ts'
 import { isAnyDepositDue, listDueDeposits } from './deposit-store.ts'
@@ -30,11 +31,12 @@ const screenDueWallets: RecurringTask<Deps> = {
   everyMs: 500,
   isDue: ({ clock }) => isAnyWalletDue(clock.now()),
   async run(ctx) {
-    for (let batch = 0; batch < batchesMax; batch++) {
+    const screenBatch = async () => {
       const due = await listDueWallets(ctx.db, ctx.clock.now(), ctx.screening.addressesMax)
       await screenWallets(ctx, due)
-      if (due.length < ctx.screening.addressesMax) break
+      return due.length >= ctx.screening.addressesMax
     }
+    await repeatWhile(ctx, screenBatch, batchesMax)
   },
 }
 
@@ -57,11 +59,12 @@ const screenDueDeposits: RecurringTask<Deps> = {
   everyMs: 2_000,
   isDue: ({ clock }) => isAnyDepositDue(clock.now()),
   async run(ctx) {
-    for (let batch = 0; batch < batchesMax; batch++) {
+    const screenBatch = async () => {
       const due = await listDueDeposits(ctx.db, ctx.clock.now(), ctx.screening.addressesMax)
       await screenDeposits(ctx, due)
-      if (due.length < ctx.screening.addressesMax) break
+      return due.length >= ctx.screening.addressesMax
     }
+    await repeatWhile(ctx, screenBatch, batchesMax)
   },
 }
 
@@ -80,9 +83,12 @@ const continueTracing: RecurringTask<Deps> = {
 }
 
 /** A failure leaves the trace to the next run, and stops no other network's. */
-async function traceAllOn(ctx: Pick<Deps, 'db' | 'log'>, network: NetworkName): Promise<void> {
+async function traceAllOn(
+  ctx: Pick<Deps & Background, 'db' | 'log' | 'stopping'>,
+  network: NetworkName,
+): Promise<void> {
   try {
-    while (await traceOn(ctx, network));
+    await repeatWhile(ctx, () => traceOn(ctx, network))
   } catch (error) {
     ctx.log.warn({ err: error, network }, 'a trace of flagged money failed; retrying')
   }

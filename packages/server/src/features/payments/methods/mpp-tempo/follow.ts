@@ -11,7 +11,7 @@ import type { Chain, Head, Log, LookUp, Receipt, ShownReceipt, TempoRefusal } fr
 import { instantOf } from '../../../../platform/clock.ts'
 import type { ActingCtx } from '../../../../platform/ctx.ts'
 import type { PaymentId } from '../../../../platform/ids.ts'
-import type { RecurringTaskByNetwork } from '../../../../platform/recurring-task.ts'
+import { type RecurringTaskByNetwork, repeatWhile } from '../../../../platform/recurring-task.ts'
 import { changeGasLast, costOfReceipt } from '../../../plans/index.ts'
 import type { Ctx, Deps } from '../../ports.ts'
 import { chargeGas, recordFailed, recordSettled, recordUncounted } from '../../settlement-outcome.ts'
@@ -41,11 +41,12 @@ export async function followPayment(ctx: System, network: Network, row: SentRow,
  */
 async function followTempo(ctx: System, network: Network): Promise<void> {
   const { cursors } = ctx.unsettledChecks
-  for (let page = 0; page < pagesMax; page += 1) {
+  const followPage = async () => {
     const rows = await takeDue(ctx.db, network.name, { most: pageRows, cursors })
     if (rows.length > 0) await followRows(ctx, network, rows)
-    if (rows.length < pageRows) return
+    return rows.length >= pageRows
   }
+  await repeatWhile(ctx, followPage, pagesMax)
 }
 
 /** Records the outcomes first: no payment waits for the transactions of others to be sent. */
