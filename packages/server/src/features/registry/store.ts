@@ -63,10 +63,12 @@ export function lockRoute(
 
 /**
  * Public routes are listed by their newest reports, so that a seller that reports its routes all the time would be before all others: a public
- * route moves once an hour. The time of a private one is exact, because the one reported longest ago is the first to be deleted.
+ * route moves once an hour. A private one moves once a minute, because the one reported longest ago is the first to be deleted. A report in between
+ * changes no indexed column.
  */
 const seenAt = ({ lastSeenAt }: ReportedRoute): Sql => sql`
-  case when is_public and ${lastSeenAt} < last_seen_at + interval '1 hour' then last_seen_at else greatest(last_seen_at, ${lastSeenAt}) end`
+  case when ${lastSeenAt} < last_seen_at + case when is_public then interval '1 hour' else interval '1 minute' end then last_seen_at
+    else ${lastSeenAt} end`
 
 /** Writes a report over the stored route, and counts it. */
 export async function markReported(tx: Tx, tenant: Tenant, seen: ReportedRoute): Promise<void> {
