@@ -35,7 +35,11 @@ test('a seed repeats its history, also while the process is busy with something 
   expect(beside).toBe(alone)
 })
 
-/** Notes the code of the service that starts a timer: a history with one follows the machine's clock, so that a loaded machine has another. */
+/**
+ * Notes the code of the service that starts a timer: a history with one follows the machine's clock, so that a loaded machine has another. It notes calls
+ * of the global `setTimeout` from outside `platform`. It does not note `node:timers/promises`, `AbortSignal.timeout`, and timers that only code of
+ * `platform` starts.
+ */
 function timersOfService() {
   const places = new Set<string>()
   const start = globalThis.setTimeout
