@@ -103,7 +103,7 @@ export async function verifySession(
   return shownSession(session, now)
 }
 
-/** Whether host and wallet match; a value that the payment did not name matches any. */
+/** Whether host and wallet match. A session whose payment did not name both matches no request. */
 function isBoundTo({ host, walletId }: SessionRow, request: VerifySession): boolean {
   const wallets: readonly string[] = [request.walletId, ...request.otherWalletIds]
   return host !== null && walletId !== null && host === request.host.toLowerCase() && wallets.includes(walletId)
