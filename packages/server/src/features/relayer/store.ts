@@ -213,7 +213,10 @@ export async function watchOn(db: Queryable, relayIds: readonly bigint[]): Promi
 /** How long after it ended a relay is read again at the latest, for the first time: somebody else may have sent it. */
 const watchedFor = sql`interval '1 day'`
 
-/** Ends relays that wait, are withdrawn or are watched; returns the ids of those that it ended. A failed one is read again at its expiry, also one past it by our clock: the chain's may be behind. */
+/**
+ * Ends relays that wait, are withdrawn or are watched; returns the ids of those that it ended. A failed one is read again at its expiry, or at once if it has
+ * expired by the database's clock, because the chain's clock may be behind.
+ */
 export async function markRelaysEnded(
   tx: Tx,
   relayIds: readonly bigint[],

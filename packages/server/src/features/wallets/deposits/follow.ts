@@ -63,8 +63,8 @@ interface ScanPosition {
 
 /**
  * Returns a function that follows the network to its head: reads new blocks, rewinds on a reorganization, confirms final rows, and reads older
- * blocks for the second time. On a network that was never read it begins once a majority names a block. Every step commits by itself, and only the size of ranges and the position of confirmations are kept in memory: it may be called again after any failure. Throws
- * `LeadLost` if another process leads.
+ * blocks for the second time. On a network that was never read it begins once a majority names a block. Every step commits by itself, and only the size of
+ * ranges and the position of confirmations are kept in memory: it may be called again after any failure. Throws `LeadLost` if another process leads.
  */
 export function createFollower(following: Following): () => Promise<void> {
   const size: SizeState = { now: firstSize }
