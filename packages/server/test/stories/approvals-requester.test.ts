@@ -86,10 +86,29 @@ async function expectStillWaiting({ approvalId, transferId }: { approvalId: stri
   expect([refused.status, codeOf(refused)]).toEqual([409, 'approval-requester-not-allowed'])
   expect((await stage.world.call(stage.key, 'GET', `/approvals/${approvalId}`)).body.status).toBe('waiting')
   expect((await transferOf(stage, transferId)).status).toBe('pending')
-  const covered = await timesCovered(stage.world.database.db)
-  expect((await admin.call('POST', `/approvals/${approvalId}/refuse`, {})).status).toBe(200)
-  expect(await timesCovered(stage.world.database.db)).toBeGreaterThan(covered)
+  await refuseCovered(approvalId)
   await expect.poll(async () => (await transferOf(stage, transferId)).status, patient).toBe('failed')
+}
+
+/** Refuses a request, also again: the witness covers each, since the first call may have failed only because no mark could be made. */
+async function refuseCovered(approvalId: string): Promise<void> {
+  const { db } = stage.world.database
+  const key = `refuse-${approvalId}`
+  const refuse = (headers = {}) => admin.call('POST', `/approvals/${approvalId}/refuse`, {}, headers)
+  const keyed = () => refuse({ 'idempotency-key': key })
+  for (const [send, status] of [
+    [keyed, 200],
+    [keyed, 200],
+    [refuse, 409],
+  ] as const) {
+    const covered = await timesCovered(db)
+    expect((await send()).status).toBe(status)
+    expect(await timesCovered(db)).toBeGreaterThan(covered)
+    // As if the first response had not been sent.
+    await db.run(
+      sql`update idempotency_keys set state = 'running', status = null, headers = null, sealed_body = null where key = ${key}`,
+    )
+  }
 }
 
 test('a movement that a revoked key requested is approved by nobody, and can be refused', async () => {

@@ -75,33 +75,39 @@ export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approva
 }
 
 /** Refuses a request as the person who calls. Its subject fails with `approval-refused`. Returns when the witness covers it. */
-export async function refuse(ctx: Ctx, approvalId: ApprovalId, { reason }: ApprovalRefusal): Promise<Approval> {
-  await ctx.db.tx(async (tx) => {
-    tx.beforeReturn(ctx.witness.cover)
-    const row = await lockOrFail(ctx, tx, approvalId)
+export function refuse(ctx: Ctx, approvalId: ApprovalId, { reason }: ApprovalRefusal): Promise<Approval> {
+  return endWaiting(ctx, approvalId, () => {
     const { person } = ctx
     if (person === undefined) throw fail('approval-needs-person')
-    refuseClosed(ctx, row)
-    await decideAs(ctx, tx, row, {
-      status: 'refused',
-      at: ctx.clock.now(),
-      by: person.accountId,
-      reason: reason ?? null,
-    })
+    return { status: 'refused', by: person.accountId, reason: reason ?? null }
   })
-  return getApproval(ctx, approvalId)
 }
 
 /** Cancels a request on behalf of its requester. Its subject fails with `approval-canceled`. Returns when the witness covers it. */
-export async function cancel(ctx: Ctx, approvalId: ApprovalId): Promise<Approval> {
+export function cancel(ctx: Ctx, approvalId: ApprovalId): Promise<Approval> {
   const by = callerId(ctx.actor)
-  await ctx.db.tx(async (tx) => {
+  return endWaiting(ctx, approvalId, (row) => {
+    if (by !== row.apiKeyId && by !== row.accountId) throw fail('approval-not-yours')
+    return { status: 'canceled', by, reason: null }
+  })
+}
+
+/** Stores a decision that ends a request. Throws 409 if it waits no more, also when the witness covers that. */
+async function endWaiting(
+  ctx: Ctx,
+  approvalId: ApprovalId,
+  decisionOn: (row: ApprovalRow) => Omit<Decision, 'at'>,
+): Promise<Approval> {
+  const closed = await ctx.db.tx(async (tx) => {
     tx.beforeReturn(ctx.witness.cover)
     const row = await lockOrFail(ctx, tx, approvalId)
-    if (by !== row.apiKeyId && by !== row.accountId) throw fail('approval-not-yours')
-    refuseClosed(ctx, row)
-    await decideAs(ctx, tx, row, { status: 'canceled', at: ctx.clock.now(), by, reason: null })
+    const decision = decisionOn(row)
+    const at = ctx.clock.now()
+    const refusal = whyNotOpen(row, at)
+    if (refusal === undefined) await decideAs(ctx, tx, row, { ...decision, at })
+    return refusal
   })
+  if (closed !== undefined) throw closed
   return getApproval(ctx, approvalId)
 }
 
@@ -109,11 +115,6 @@ async function lockOrFail(ctx: Pick<Ctx, 'tenant'>, tx: Tx, approvalId: Approval
   const row = await lockApproval(tx, ctx.tenant, approvalId)
   if (row === undefined) throw fail('approval-not-found')
   return row
-}
-
-function refuseClosed({ clock }: Pick<Ctx, 'clock'>, row: ApprovalRow): void {
-  const closed = whyNotOpen(row, clock.now())
-  if (closed !== undefined) throw closed
 }
 
 async function decideAs(

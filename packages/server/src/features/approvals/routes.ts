@@ -16,6 +16,12 @@ function approvalState(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, approvalId: st
   return getApproval(ctx, id('apr').parse(approvalId))
 }
 
+/** As `approvalState`, of a request that the first call ended: the first response was not sent if the witness did not cover it. */
+async function endedState(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant' | 'witness'>, approvalId: string) {
+  await ctx.witness.cover()
+  return approvalState(ctx, approvalId)
+}
+
 export const approvalOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'approvals.list',
@@ -79,7 +85,7 @@ export const approvalOperations: readonly Operation<Deps>[] = [
     output: Approval,
     errors: { ...open, 'approval-needs-person': needsPerson },
     idempotency: 'intent',
-    resume: approvalState,
+    resume: endedState,
     run: (ctx, { params, body }) => refuse(ctx, params.id, body),
   }),
   operation({
@@ -96,7 +102,7 @@ export const approvalOperations: readonly Operation<Deps>[] = [
     output: Approval,
     errors: { ...open, 'approval-not-yours': fail.table['approval-not-yours'] },
     idempotency: 'intent',
-    resume: approvalState,
+    resume: endedState,
     run: (ctx, { params }) => cancel(ctx, params.id),
   }),
 ]

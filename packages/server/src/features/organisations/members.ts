@@ -206,18 +206,19 @@ function setRole(
  * Invitations that the person made, also by a key, and that nobody has accepted end. The keys that the person created belong to the organisation and
  * stay; they are revoked separately.
  */
-export function removeMember(
+export async function removeMember(
   ctx: Auditing & Pick<Ctx, 'db' | 'person' | 'tenant' | 'witness'>,
   accountId: AccountId,
 ): Promise<void> {
-  return ctx.db.tx(async (tx) => {
+  const wasMember = await ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
     await lockAsCaller(ctx, tx)
-    const member = await getMember(tx, ctx.tenant.organisationId, accountId)
+    tx.beforeReturn(ctx.witness.cover)
+    const member = await findMember(tx, organisationId, accountId)
+    if (member === undefined) return false
     refuseRoles(ctx, [member.role])
     refuseTestKey(ctx, member)
     await refuseLastOwner(tx, organisationId, member)
-    tx.beforeReturn(ctx.witness.cover)
     await deleteMember(tx, organisationId, accountId)
     await endInvitations(ctx, tx, organisationId, { accountId, roles })
     await moveQuotaAccount(tx, organisationId)
@@ -228,7 +229,9 @@ export function removeMember(
       { organisationId, environment: null },
       { action: 'organisations.members.remove', target: accountId, details },
     )
+    return true
   })
+  if (!wasMember) throw fail('member-not-found')
 }
 
 async function refuseLastOwner(tx: Tx, organisationId: OrganisationId, member: MemberRow): Promise<void> {

@@ -9,7 +9,7 @@ import type { PageRequest, PublicPage } from '../../platform/http/server.ts'
 import type { AccountId } from '../../platform/ids.ts'
 import { parseUrl } from '../../platform/parse-url.ts'
 import { unstorableText, unstorableTexts } from '../../platform/wire.ts'
-import { cookiePrefixOf, ownCookies } from './cookie.ts'
+import { cookiePrefixOf, openSignedCookie, ownCookies } from './cookie.ts'
 import { knownBrowserCookieOf } from './known-browser.ts'
 import type { Deps } from './ports.ts'
 import { changingPath, createSignInLimit, type SignInLimit } from './sign-in-limits.ts'
@@ -77,7 +77,10 @@ const openedPath = /^\/(link$|callback\/)/
 /** Paths that could remove the person's ways to sign in, or give one to somebody else; they need a fresh sign-in. */
 const freshPath = /^\/(change-password|link-social|unlink-account|passkey\/delete-passkey)$/
 
-/** Paths that end what opens an account: sessions, a password, a passkey, an issuer's identity. The witness covers them before the response. */
+/**
+ * Paths that end what opens an account: sessions, a password, a passkey, an issuer's identity. The witness covers them before the response. The cookie
+ * must have been signed here, but its session may have ended: by a first call that the witness did not cover.
+ */
 const endingPath = /^\/(sign-out|change-password|unlink-account|passkey\/delete-passkey)$/
 /** As `endingPath`, for somebody who proves to be the person by a token. */
 const resetPath = /^\/reset-password$/
@@ -143,7 +146,7 @@ async function respondToSignIn(
     withSemaphores,
     witness,
   }: Pick<Deps, 'baseUrl' | 'clock' | 'db' | 'withSemaphores' | 'witness'>,
-  { handler, people }: Mounted,
+  { handler, people, options: { secret } }: Mounted,
   limit: SignInLimit,
   { method, url, headers, body, address }: PageRequest,
 ): Promise<RawResponse> {
@@ -174,7 +177,8 @@ async function respondToSignIn(
     return handler(new Request(`${baseUrl}${url}`, init))
   }
   const response = await withSemaphores(queues, handle)
-  if (response.ok && ((isEnd && person !== undefined) || resetPath.test(path))) await witness.cover()
+  const isSigned = cookie !== undefined && openSignedCookie(cookie, secret) !== undefined
+  if ((isEnd && isSigned) || (response.ok && resetPath.test(path))) await witness.cover()
   return rawResponse(response)
 }
 

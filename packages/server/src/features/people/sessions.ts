@@ -27,13 +27,17 @@ export async function pageOfSessions(
   return { ...page, items }
 }
 
-/** Ends a session of the person who calls: its next request is 401, in every process. Returns when the witness covers it. */
-export function endSession(ctx: Pick<Ctx, 'db' | 'person' | 'witness'>, sessionId: Id<'ssn'>): Promise<void> {
+/**
+ * Ends a session of the person who calls: its next request is 401, in every process. Returns, or throws 404 for one that has ended, when the witness
+ * covers it.
+ */
+export async function endSession(ctx: Pick<Ctx, 'db' | 'person' | 'witness'>, sessionId: Id<'ssn'>): Promise<void> {
   const { accountId } = requirePerson(ctx)
-  return ctx.db.tx(async (tx) => {
+  const wasOpen = await ctx.db.tx((tx) => {
     tx.beforeReturn(ctx.witness.cover)
-    if (!(await deleteSession(tx, accountId, sessionId))) throw fail('session-not-found')
+    return deleteSession(tx, accountId, sessionId)
   })
+  if (!wasOpen) throw fail('session-not-found')
 }
 
 /** The person who calls; throws 403 for an API key. */
