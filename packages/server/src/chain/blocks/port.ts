@@ -92,8 +92,8 @@ export type PlacedBlock = Pick<BlockHeader, 'number' | 'hash'> & Partial<Pick<Bl
 /** Reads confirmed by a majority of the configured nodes, at the depth at which deposits count. */
 export interface ConfirmedReads {
   /**
-   * The newest block that a majority of the nodes has; undefined while too few agree on one. `highest` is the highest number that a node near them
-   * shows: a node that is slightly behind makes the majority's block an older one.
+   * The newest block that a majority of the nodes has; undefined while too few agree on one. `highest` is its number, or with two nodes the higher
+   * number of the two: one that is slightly behind makes the majority's block an older one.
    */
   newestBlock(): Promise<(DecisionBlock & { readonly highest: bigint }) | undefined>
   /** Number of the newest block at the required depth; undefined while too few nodes agree on one. */

@@ -21,7 +21,7 @@ export interface Decision {
   readonly block: DecisionBlock
   /** The height at the required depth, before `atMost` was applied. */
   readonly newest: bigint
-  /** The highest height at the required depth that a node near the majority shows: `newest`, or above it where a node is slightly behind. */
+  /** `newest`; of two nodes of which one is slightly behind, the height of the other one. With more nodes a single one must not raise it. */
   readonly highest: bigint
   /** The block parameter (EIP-1898). A node whose canonical block at that height differs returns an error. */
   readonly at: { readonly blockHash: string; readonly requireCanonical: true }
@@ -96,7 +96,8 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
       return {
         block,
         newest,
-        highest: highestOf(heights.filter((shown) => shown <= newest + lagBlocks)),
+        highest:
+          needed < rpc.voters.length ? newest : highestOf(heights.filter((shown) => shown <= newest + lagBlocks)),
         at: { blockHash: block.hash, requireCanonical: true },
         nodes: voters.flatMap((one) => (agreed.some(({ voter }) => voter === one) ? [one.rpc] : [])),
         vote: voteAmong(voters, async (voter) => {
