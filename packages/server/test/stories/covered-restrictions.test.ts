@@ -24,6 +24,13 @@ async function aKey(): Promise<string> {
 }
 
 const members = '/organisations/current/members'
+const bankAccounts = '/wallet-infra/bank-accounts'
+const usdAccount = {
+  accountName: 'Acme Inc',
+  currency: 'USD',
+  routingNumber: '021000021',
+  accountNumber: '987654321',
+}
 
 async function aMember() {
   const owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
@@ -98,6 +105,21 @@ const restrictions: readonly (readonly [string, () => Promise<() => Promise<numb
       const vault = Id.parse((await call('POST', '/vaults', {})).body).id
       const token = Id.parse((await call('POST', `/vaults/${vault}/tokens`, { kind: 'token' })).body).id
       return async () => (await call('DELETE', `/vaults/${vault}/tokens/${token}`)).status
+    },
+  ],
+  [
+    'the deletion of a bank account',
+    async () => {
+      const id = Id.parse((await world.call(org.testKey, 'POST', bankAccounts, usdAccount)).body).id
+      return async () => (await world.call(org.testKey, 'DELETE', `${bankAccounts}/${id}`)).status
+    },
+  ],
+  [
+    'the deletion of a webhook',
+    async () => {
+      const made = await call('POST', '/webhooks', { url: 'https://receiver.example/', events: ['*'] })
+      const { id } = Id.parse(made.body)
+      return async () => (await call('DELETE', `/webhooks/${id}`)).status
     },
   ],
   [

@@ -81,22 +81,28 @@ export function changeWebhook(
   })
 }
 
-/** Deletes the webhook: its pending deliveries are not sent, and its place in the plan is free. */
-export function deleteWebhook(
-  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'tenant'>,
+/**
+ * Deletes the webhook: its pending deliveries are not sent, and its place in the plan is free. Returns, or throws 404 for one that is deleted, when the
+ * witness covers it.
+ */
+export async function deleteWebhook(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'tenant' | 'witness'>,
   webhookId: WebhookId,
 ): Promise<void> {
-  return ctx.db.tx(async (tx) => {
+  const wasPresent = await ctx.db.tx(async (tx) => {
+    tx.beforeReturn(ctx.witness.cover)
     const now = ctx.clock.now()
     const period = periodOf('webhooks', now)
     await lockCounter(tx, ctx.tenant, 'webhooks', period)
     const webhook = await lockWebhook(tx, ctx.tenant, webhookId)
-    if (webhook === undefined) throw fail('webhook-not-found')
+    if (webhook === undefined) return false
     await markDeleted(tx, ctx.tenant, webhookId, now)
     await endPending(tx, ctx.tenant, webhookId, now)
     await addToCounter(tx, { tenant: ctx.tenant, kind: 'webhooks', period, n: -1 })
     await ctx.audit(tx, { action: 'webhooks.delete', target: webhookId })
+    return true
   })
+  if (!wasPresent) throw fail('webhook-not-found')
 }
 
 /** Turns off all webhooks of a tenant and ends their pending deliveries. Returns the number of webhooks that were on. */

@@ -61,15 +61,18 @@ export async function pageOfBankAccounts(
 
 /**
  * Deletes the account. Its details are erased, here immediately and at the partner by `removePayoutAccounts`; its row stays, since
- * withdrawals refer to it.
+ * withdrawals refer to it. Returns, or throws 404 for one that is deleted, when the witness covers it.
  */
-export function deleteBankAccount(
-  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'tenant'>,
+export async function deleteBankAccount(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'tenant' | 'witness'>,
   accountId: BankAccountId,
 ): Promise<void> {
-  return ctx.db.tx(async (tx) => {
-    if (!(await lockBankAccount(tx, ctx.tenant, accountId))) throw fail('bank-account-not-found')
+  const wasPresent = await ctx.db.tx(async (tx) => {
+    tx.beforeReturn(ctx.witness.cover)
+    if (!(await lockBankAccount(tx, ctx.tenant, accountId))) return false
     await markDeleted(tx, ctx.tenant, accountId, ctx.clock.now())
     await ctx.audit(tx, { action: 'withdrawals.bankAccounts.delete', target: accountId })
+    return true
   })
+  if (!wasPresent) throw fail('bank-account-not-found')
 }
