@@ -179,29 +179,60 @@ test('a seller that hangs up leaves the outcome unknown, with the credential tha
   expect(await endOf(stage, paid.body.id)).toEqual(['confirmed', null])
 })
 
+const keys = '/organisations/current/api-keys'
+const asOwner = () => ({ key: stage.key, path: keys })
+
+async function anAgent() {
+  const body = { name: 'agent', environment: 'test' }
+  const made = await request(stage.world.base, { ...asOwner(), method: 'POST', body })
+  const { id, key } = z.object({ id: z.string(), key: z.string() }).parse(made.body)
+  const revoke = () => request(stage.world.base, { ...asOwner(), method: 'DELETE', path: `${keys}/${id}` })
+  const pay = async (more: object) => {
+    const paid = { fromWalletId: (await payer()).id, maxAmount: '1', ...more }
+    return request(stage.world.base, { key, method: 'POST', path: '/wallet-infra/pay', body: paid })
+  }
+  return { revoke, pay }
+}
+
 test('a key that is revoked while the seller prepares its 402 pays nothing', async () => {
-  const keys = '/organisations/current/api-keys'
-  const asOwner = { key: stage.key, path: keys }
-  const made = await request(stage.world.base, {
-    ...asOwner,
-    method: 'POST',
-    body: { name: 'agent', environment: 'test' },
-  })
+  const agent = await anAgent()
   const seen: unknown[] = []
   const url = await sellers.serve(
     createServer(async (req, res) => {
       seen.push(req.headers['payment-signature'])
-      await request(stage.world.base, { ...asOwner, method: 'DELETE', path: `${keys}/${made.body.id}` })
+      await agent.revoke()
       res.writeHead(402, challengeOf(offer()).headers).end('{}')
     }),
   )
   const before = await reservedOf(stage, await payer())
-  const body = { fromWalletId: (await payer()).id, url, maxAmount: '1' }
-  const key = String(made.body.key)
-  const refused = await request(stage.world.base, { key, method: 'POST', path: '/wallet-infra/pay', body })
+  const refused = await agent.pay({ url })
   expect([refused.status, codeOf(refused)]).toEqual([401, 'unauthorized'])
   expect([seen, (await reservedOf(stage, await payer())) - before]).toEqual([[undefined], 0n])
 })
+
+test('a key that is revoked while its payment waits to be stored pays nothing', async () => {
+  const agent = await anAgent()
+  const { id } = await payer()
+  const before = await reservedOf(stage, await payer())
+  const { db } = stage.world.database
+  let waiting: Promise<Answer> | undefined
+  await db.tx(async (tx) => {
+    await tx.run(
+      sql`select from master_wallets where id = (select master_wallet_id from child_addresses where id = ${id}) for update`,
+    )
+    waiting = agent.pay({ challenge: challengeOf(offer()) })
+    await expect.poll(isStoring, { timeout: 20_000 }).toBe(true)
+    expect((await agent.revoke()).status).toBe(204)
+  })
+  const refused = must(await waiting)
+  expect([refused.status, codeOf(refused)]).toEqual([401, 'unauthorized'])
+  expect((await reservedOf(stage, await payer())) - before).toBe(0n)
+})
+
+async function isStoring(): Promise<boolean> {
+  const waits = sql`select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and strpos(query, 'from master_wallets') > 0) as is`
+  return (await stage.world.database.db.one(z.object({ is: z.boolean() }), waits)).is
+}
 
 test('a repeat after the process died between the payment and its answer pays nothing and answers what is known', async () => {
   const seller = await aSeller((res) => res.end('goods'))

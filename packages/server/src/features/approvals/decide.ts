@@ -2,7 +2,7 @@ import { formatAmount } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import { type Background, type Call, callerId } from '../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../platform/db/db.ts'
-import { Problem } from '../../platform/errors.ts'
+import { failPlatform, Problem } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
@@ -188,6 +188,19 @@ export async function requestApproval(ctx: Ctx, tx: Tx, wanted: WantedApproval):
     details: { kind, subjectId, from, to, token, amount, approvalAbove },
   })
   return row.id
+}
+
+/**
+ * Refuses a caller whose key was revoked, or whose membership or role ended, since the call was admitted. For the transaction that stores a movement,
+ * after its locks: planning a movement takes seconds.
+ */
+export async function refuseEndedCaller({ actor, tenant }: Pick<Ctx, 'actor' | 'tenant'>, tx: Tx): Promise<void> {
+  const accountId = actor.kind === 'person' ? actor.accountId : undefined
+  const apiKeyId = actor.kind === 'api-key' ? actor.apiKeyId : null
+  if (!(await mayStillRequest(tx, tenant, { apiKeyId, accountId })))
+    throw failPlatform('unauthorized', {
+      detail: 'The API key was revoked, or the role of the person ended, before the request had its effect.',
+    })
 }
 
 async function requesterOf(

@@ -273,7 +273,7 @@ const Allowed = z.object({ isAllowed: z.boolean() })
 export async function mayStillRequest(
   tx: Tx,
   tenant: Tenant,
-  { apiKeyId, accountId }: Pick<ApprovalRow, 'apiKeyId' | 'accountId'>,
+  { apiKeyId, accountId }: { readonly apiKeyId: ApiKeyId | null; readonly accountId?: AccountId | undefined },
 ): Promise<boolean> {
   const { organisationId, environment } = tenant
   const requester =

@@ -6,7 +6,7 @@ import { id } from '../../platform/ids.ts'
 import { type Page, Reply } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
 import { pause } from '../../platform/work/loop.ts'
-import { type ApprovalState, approvalStates } from '../approvals/index.ts'
+import { type ApprovalState, approvalStates, refuseEndedCaller } from '../approvals/index.ts'
 import { retryOnContention } from '../funds/index.ts'
 import { keepRefusal, type PolicyOperation, underPolicy } from '../wallets/index.ts'
 import { arrivedOf } from './ending.ts'
@@ -87,6 +87,7 @@ export function attachTransfer(ctx: Ctx, request: NewTransfer, { lock, write, re
     await underPolicy(ctx, async (tx) => {
       await lock(tx)
       await write(tx, await storeOne(tx, intent))
+      await refuseEndedCaller(ctx, tx)
     })
   })
 }

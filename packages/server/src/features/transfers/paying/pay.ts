@@ -6,6 +6,7 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { Problem } from '../../../platform/errors.ts'
 import { parseUrl } from '../../../platform/parse-url.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
+import { refuseEndedCaller } from '../../approvals/index.ts'
 import {
   areCovered,
   authorizeReservation,
@@ -252,13 +253,14 @@ function watch(
   })
 }
 
-/** Ties the Idempotency-Key to the payment and records it, last in its transaction. */
+/** Ties the Idempotency-Key to the payment and records it, last in its transaction, unless the caller lost access meanwhile. */
 async function commitKeyAndAudit(
-  ctx: Pick<Ctx, 'audit' | 'idempotency'>,
+  ctx: Pick<Ctx, 'actor' | 'audit' | 'idempotency' | 'tenant'>,
   tx: Tx,
   transferId: TransferId,
   { offer, plan }: Planned,
 ): Promise<void> {
+  await refuseEndedCaller(ctx, tx)
   await ctx.idempotency?.commit(tx, transferId)
   const { source, network, coin, rawAmount } = plan
   const amount = formatAmount(rawAmount, coin.decimals)
