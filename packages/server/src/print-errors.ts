@@ -18,12 +18,12 @@ operations.
 }
 \`\`\`
 
-Branch on the code, which is the last part of \`type\`; titles and details may change. \`GET {type}\` answers a page
+Branch on the code, which is the last part of \`type\`; titles and details may change. \`GET {type}\` returns a page
 with the causes of the error, its fix and the operations that return it; \`GET {type}.md\` is the same page as Markdown. \`requestId\` is also in the header \`X-Request-Id\` and in every log line of the request.
 
 | member | on |
 |---|---|
-| \`errors\`: a list of \`{ path, message }\`, \`path\` a JSON Pointer (RFC 6901); every fault of the form at once, at most 100. Faults that need the stored data follow | \`validation-error\`, \`address-format-invalid\`, \`token-not-supported\` |
+| \`errors\`: a list of \`{ path, message }\`, \`path\` a JSON Pointer (RFC 6901); all faults in the form of the request at once, at most 100. Faults that only the stored data shows are reported after these are corrected | \`validation-error\`, \`address-format-invalid\`, \`token-not-supported\`, \`child-address-not-found\` (422), \`quote-mismatch\`, \`policy-loosening-denied\` |
 | \`reason\`: the payment protocol's own code ([x402.md](x402.md)) | \`payment-verification-failed\`, \`settlement-failed\`, \`payment-voided\` |
 | \`reason\`: \`zero\`, \`too-many-digits\`, \`too-large\` or \`not-a-decimal\` | \`amount-invalid\` |
 | \`limit\`, \`current\`, \`upgradeUrl\` | the errors titled Plan Limit Reached |
@@ -60,10 +60,10 @@ function errorsPage(): string {
   return [
     introduction,
     '## Errors of every operation\n',
-    ...table(['code', 'status', 'says'], anywhere.toSorted(byStatus).map(cells)),
-    '\n## Errors of single operations\n',
+    ...table(['code', 'status', 'detail'], anywhere.toSorted(byStatus).map(cells)),
+    '\n## Errors of particular operations\n',
     ...table(
-      ['code', 'status', 'says', 'operations'],
+      ['code', 'status', 'detail', 'operations'],
       own
         .filter((meaning) => !shown.has(lineOf(meaning)))
         .toSorted(byStatus)

@@ -22,7 +22,7 @@ export interface DiscoveredRoute {
 }
 
 /**
- * The paid routes of a service. `discovery` answers `GET /openapi.json` with an OpenAPI document of them, for clients that compare prices before
+ * The paid routes of a service. `discovery` serves `GET /openapi.json`, an OpenAPI document of them, for clients that compare prices before
  * they request. `x-payment-info` of each route has its offers, as the MPP discovery draft defines them. The document is fetched from Purser at the
  * first request and kept for five minutes.
  */

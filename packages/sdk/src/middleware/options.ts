@@ -23,13 +23,13 @@ export interface RouteDefaults {
    */
   readonly bodyBytesMax?: number | undefined
   /**
-   * Methods that are free. Default: none. `HEAD` runs the handler of `GET`, so it is sold like `GET`. `OPTIONS` is
-   * answered by the middleware and never reaches the handler.
+   * Methods that are free. Default: none. `HEAD` runs the handler of `GET`, so it is sold like `GET`. The middleware
+   * responds to `OPTIONS`, which never reaches the handler.
    */
   readonly freeMethods?: readonly string[] | undefined
   /**
-   * The origins whose scripts may pay. The middleware answers preflights and sets CORS headers. If omitted, that is
-   * up to your own middleware.
+   * The origins whose scripts may pay. The middleware responds to preflights and sets CORS headers. If omitted, your
+   * own middleware must do both.
    */
   readonly cors?: CorsOptions | undefined
   /**

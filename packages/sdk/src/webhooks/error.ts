@@ -41,7 +41,7 @@ const sentences: Readonly<Record<WebhookRefusal, string>> = {
  */
 export class WebhookVerificationError extends Error {
   readonly reason: WebhookRefusal
-  /** The status with which Express, Fastify and Koa answer an error that a handler throws. */
+  /** The status that Express, Fastify and Koa send when a handler throws this error. */
   readonly status = 400
 
   constructor(reason: WebhookRefusal, detail = '') {

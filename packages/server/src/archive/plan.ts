@@ -22,7 +22,7 @@ export interface Planned extends Pick<ArchiveRow, 'partition' | 'tableName' | 'b
   /** Whether an earlier run has begun it. */
   readonly isBegun: boolean
   readonly obstacle: string | undefined
-  /** The planner's count. */
+  /** An estimate by PostgreSQL's planner. */
   readonly rows: number
   readonly bytes: number
 }

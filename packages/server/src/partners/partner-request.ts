@@ -13,7 +13,7 @@ export interface PartnerSettings {
   readonly timeoutMs?: number
 }
 
-/** A partner's HTTP API: base URL, headers of every request, and limits on answer time and size. */
+/** A partner's HTTP API: base URL, headers of every request, and limits on the time and size of a response. */
 export interface PartnerApi {
   readonly outbound: Outbound
   /** Used in logs and error causes. */
@@ -48,8 +48,8 @@ const notAboutRequest = [401, 403, 407, 408, 409, 425, 429]
 
 /**
  * Sends a request to a partner and parses the response with the schema. A 4xx status about the request is returned as `declined`. Timeouts, overload,
- * a refused API key, malformed answers and text that the database cannot store throw `partner-unavailable`, so that no decision depends on an
- * unknown answer.
+ * a refused API key, malformed responses and text that the database cannot store throw `partner-unavailable`, so that no decision depends on an
+ * unknown response.
  */
 export async function requestPartner<T>(
   api: PartnerApi,

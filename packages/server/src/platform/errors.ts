@@ -90,7 +90,7 @@ export const failPlatform = defineErrors({
   'scope-not-allowed': {
     status: 403,
     title: 'Scope Not Allowed',
-    detail: 'The API key is limited to other scopes; `requiredScope` names the one that this needs.',
+    detail: 'The API key lacks the required scope; requiredScope names it.',
     causes: ['The API key was made with `scopes`, and the scope that this operation needs is not one of them.'],
     fix: 'Read `requiredScope`. Make another key whose `scopes` contain it (`POST /organisations/current/api-keys`, with a key that has it, or in the dashboard) and send that one. The scopes of an existing key cannot be changed.',
   },
@@ -256,7 +256,7 @@ export const failPlatform = defineErrors({
     causes: [
       'The responses that are stored for the organisation’s `Idempotency-Key`s of the last 24 hours take its share of the storage: half of what other organisations leave. `current` is their bytes.',
     ],
-    fix: 'Send requests that change nothing twice, such as `POST /payments/challenge`, without an `Idempotency-Key`, and the others later: stored responses are deleted after 24 hours. Repeats of requests that were answered still get their response. The operator’s setting is `IDEMPOTENCY_MEGABYTES_MAX`.',
+    fix: 'Send requests that change nothing twice, such as `POST /payments/challenge`, without an `Idempotency-Key`, and the others later: stored responses are deleted after 24 hours. A repeat of a request that has a stored response still gets it. The operator’s setting is `IDEMPOTENCY_MEGABYTES_MAX`.',
   },
   'rate-limit-exceeded': {
     status: 429,

@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import { Reply } from './operation.ts'
 
 /**
- * A JSON response that is made while it is sent, a piece at a time: however large it is, it takes little memory, and other requests are
- * answered between the pieces. If a piece fails, the connection is cut, so that nobody takes a part for the whole.
+ * A JSON response that is made while it is sent, in pieces. A response of any size takes little memory, and other requests are
+ * served between the pieces. If a piece fails, the connection is cut, so that no client accepts a part as the whole.
  */
 export class JsonStream extends Reply {
   /** About the bytes of the whole, for the caller's rate limits. */

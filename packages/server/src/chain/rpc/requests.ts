@@ -27,8 +27,8 @@ const largeTimes = 4
 const dividingTimes = 4
 
 /**
- * Sends calls to the node at this address and returns the responses in order. Where it answers one of them at too great length, that is an error of the call for
- * logs and receipts; for other calls it throws `TooLarge`.
+ * Sends calls to the node at this address and returns the responses in order. If a response is too large, a call for logs or receipts
+ * gets an error, and another call throws `TooLarge`.
  */
 export type Request = (url: string, calls: readonly RpcCall[]) => Promise<readonly RpcResponse[]>
 
@@ -180,8 +180,8 @@ function limitsOf(calls: readonly RpcCall[], timeoutMs: number): JsonLimits {
 }
 
 /**
- * The answer to a call that is too large. For logs it is an error of the call: they are then requested in parts. So it is for a receipt, and the others
- * of its request are read. For a gas estimate the call reverts, since only the data of a revert is of any length.
+ * The result of a call whose response is too large. Logs get an error and are then requested in parts. A receipt gets an error too, and the other receipts
+ * of its request are read. A gas estimate counts as reverted, since only the data of a revert has an unlimited length.
  */
 function unreadable(call: RpcCall): RpcResponse {
   const message = 'the response is too large'

@@ -20,7 +20,7 @@ const fail = defineErrors({
     status: 422,
     title: 'Insufficient Balance',
     detail:
-      'The wallet has too little for the transfer and its gas; required, available and held (until the sender is screened) give the amounts of each token.',
+      'The wallet has too little for the transfer and its gas. balances lists required, available and held (until the sender is screened) for each token.',
     causes: [
       'The wallet has less of the token than the amount, or less of the chain’s coin than the gas: a fresh managed wallet has neither.',
       'A part is reserved by transfers that are under way, or arrived in a block that is not final.',

@@ -11,7 +11,7 @@ export const fail = defineErrors({
   'organisation-not-empty': {
     status: 409,
     title: 'Organisation Not Empty',
-    detail: 'The organisation has money or obligations, which `blockers` names. Nothing was changed.',
+    detail: 'The organisation has money or obligations; blockers lists them. Nothing was changed.',
     causes: [
       'A payment, transfer, refund, withdrawal or approval of either environment has not ended.',
       'A live managed wallet is not retired, received a whole token or more since it was retired, or is a legacy wallet with a balance.',

@@ -32,7 +32,7 @@ export const fail = defineErrors({
     causes: [
       'The operator moved payments of that month to the archive (`purser admin archive`). The credential stays used: nobody can pay with it again.',
     ],
-    fix: 'Ask the operator for the record; archive files have one JSON line for each payment. An archived payment can be neither settled nor refunded: send a refund as a transfer.',
+    fix: 'Ask the operator for the record; archive files are Parquet, with one row for each payment. An archived payment can be neither settled nor refunded: send a refund as a transfer.',
   },
   'payment-verification-failed': {
     status: 402,
@@ -148,7 +148,7 @@ export const fail = defineErrors({
   'refund-exceeds-payment': {
     status: 422,
     title: 'Refund Exceeds Payment',
-    detail: 'All refunds of a payment together are at most what was settled; refundable is what remains.',
+    detail: 'The refunds of a payment cannot exceed the settled amount. refundable is the remaining amount.',
     causes: [
       '`amount` and earlier refunds of the payment together are more than what was settled. A refund that failed does not count; one that is pending does.',
     ],
@@ -157,7 +157,8 @@ export const fail = defineErrors({
   'managed-wallet-needed': {
     status: 422,
     title: 'Managed Wallet Needed',
-    detail: 'A refund leaves a managed wallet or child address on the payment’s own network. Name one in fromWalletId.',
+    detail:
+      'A refund is paid from a managed wallet or child address on the payment’s own network. Name one in fromWalletId.',
     causes: [
       'The payment went to a wallet of your own (`byw_…`), whose key only you have, and the body has no `fromWalletId`.',
       '`fromWalletId` is a managed wallet on another network than the payment’s.',

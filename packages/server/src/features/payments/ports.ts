@@ -103,7 +103,7 @@ export interface Settlements {
 export interface AttemptCounts {
   /** Adds to the present minute; never throws and waits for nothing. */
   add(tenant: Tenant, added: { readonly challenges: number } | { readonly refused: number }): void
-  /** Writes what waits. */
+  /** Writes the counts that are not written yet. */
   stop(): Promise<void>
 }
 

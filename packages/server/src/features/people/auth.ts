@@ -17,7 +17,7 @@ const sessionSeconds = 7 * 86_400
 
 /**
  * better-auth on the schema `auth`: passwords, passkeys, one-time links and OpenID Connect. It makes a user only for an address that was
- * verified, and a session only for a user whose account stands.
+ * verified, and a session only once the user has an account, which it links or creates.
  */
 export function createAuth(deps: SignInDeps, options: SignInOptions) {
   const dashboard = new URL(options.dashboardUrl)
@@ -108,7 +108,7 @@ function afterSignIn(deps: Pick<SignInDeps, 'baseUrl' | 'random'>, secret: SignI
   }
 }
 
-/** Makes users only for verified addresses that may sign up, and sessions only for users whose account stands. */
+/** Makes users only for verified addresses that may sign up, and sessions only once the user has an account, which it links or creates. */
 function databaseHooksOf(deps: Pick<SignInDeps, 'clock' | 'db' | 'random'>, options: SignInOptions) {
   return {
     user: {

@@ -18,7 +18,7 @@ export interface Deps extends PlatformDeps, PlanDeps {
 
 /** The currency of a payment. */
 export interface PaidWith {
-  /** Its name. */
+  /** The name of the network. */
   readonly network: string
   /** Address of the token. */
   readonly asset: string

@@ -27,7 +27,7 @@ const countedTenantsMax = 10_000
 export interface RequestLog {
   /** Records a request; never throws and waits for nothing. */
   record(answered: CompletedRequest): void
-  /** Writes what waits. */
+  /** Writes the records that are not written yet. */
   stop(): Promise<void>
 }
 

@@ -157,7 +157,7 @@ export const failToken = defineErrors({
     status: 402,
     title,
     detail:
-      'sessionToken opens nothing here: it is unknown, replaced, expired, revoked, or for another host or wallet. Pay again.',
+      'The sessionToken is not valid here: it is unknown, replaced, expired, revoked, or for another host or wallet. Pay again.',
     causes: [
       'The `sessionToken` is mistyped, or a repeated `POST /sessions` replaced it by another one.',
       'The session has expired or was revoked, or the payment that bought it did not settle.',

@@ -77,7 +77,7 @@ export const fail = defineErrors({
     status: 422,
     title: 'Price Too Low',
     detail:
-      'Less would arrive than minToAmount, than the quoted amount or, without either, than 98 % of a dollar for a dollar; see offered, minimum and token. Nothing was moved.',
+      'The recipient would receive less than minToAmount, the quoted amount or, without either, 98 % of a dollar for each dollar. See offered, minimum and token. Nothing was moved.',
     causes: [
       'The partner’s price is worse than `minToAmount`, than the quote, or than 98 % where both tokens are worth a dollar. `offered` is what would arrive, `minimum` the least accepted.',
     ],
@@ -86,7 +86,7 @@ export const fail = defineErrors({
   'minimum-needed': {
     status: 422,
     title: 'Minimum Needed',
-    detail: 'A swap between a coin and a token has no par value: send minToAmount or a quoteId.',
+    detail: 'A swap between a coin and a token needs a minimum amount. Send minToAmount or a quoteId.',
     causes: [
       'The transfer swaps between a coin or token without a dollar value and another one, so the service cannot tell a fair price, and neither `minToAmount` nor `quoteId` was sent.',
     ],

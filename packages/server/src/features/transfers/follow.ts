@@ -39,8 +39,8 @@ type Work = Omit<Ctx, 'tenant'>
 
 /**
  * Polls the partner transfers that are due: assigns a transaction to a step that needed a simulation first, or queries the partner for the
- * state. A partner or a network that does not respond delays only its own transfers, and there no organisation those of another; no later run
- * waits for it. Idempotent: each result is decided again under the transfer's lock.
+ * state. A partner or a network that does not respond delays only its own transfers. Among these, no organisation delays those of another. No later
+ * run waits for it. Idempotent: each result is decided again under the transfer's lock.
  */
 export const followPartners: RecurringTask<Deps> = {
   name: 'transfers.follow-partners',

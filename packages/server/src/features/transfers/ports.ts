@@ -93,7 +93,7 @@ export interface TransferPorts {
   readonly revokedCursors: DueCursors
   /** For each network, the last child that the previous run of top-ups reached. Absent after a run that reached all children. */
   readonly refillCursors: Map<string, string>
-  /** The block behind which the look for replaced blocks goes on, by network. */
+  /** The block after which the search for replaced blocks continues, by network. */
   readonly awaitedCursors: Map<string, bigint>
   /** Limits concurrent starts of approved transfers, by network and partner. */
   readonly begunTransfers: ByOrganisation

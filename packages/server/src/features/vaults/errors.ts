@@ -61,7 +61,7 @@ export const fail = defineErrors({
   'ttl-exceeds-plan': {
     status: 422,
     title: 'TTL Exceeds Plan',
-    detail: 'The plan does not allow this lifetime. maxSeconds is the longest one.',
+    detail: 'The plan does not allow this lifetime. maxSeconds is the maximum.',
     causes: [
       '`ttl` is longer than the plan keeps a vault: 24 hours on hobby, 7 days on pro, or what the operator set. `maxSeconds` has the figure.',
     ],
@@ -70,7 +70,7 @@ export const fail = defineErrors({
   'events-per-vault-exceeded': {
     status: 422,
     title: 'Too Many Events',
-    detail: 'The vault has the most events that a vault may have. Continue in another one.',
+    detail: 'The vault has the maximum number of events. Use another vault.',
     causes: ['The vault has 1,000,000 events; every write adds one.'],
     fix: 'Write into another vault. The full one can still be read and sealed.',
   },

@@ -123,7 +123,7 @@ export const failPolicy = defineErrors({
     causes: [
       'The spend policy of the master wallet does not allow this movement. `rule` names the rule: `operation` or `token` (not in the policy), `recipient` (not on its list), `perTransaction`, `perHour`, `perDay` or `perMonth` (a cap; `cap` and `used` give its state).',
     ],
-    fix: 'For a cap: send less, or wait until earlier movements leave the window. For the other rules: an owner or admin adds the operation, token or recipient on the wallet’s page of the dashboard (**Change it**), or the operator runs `purser admin set-policy`. `POST /wallet-infra/transfer/quote` shows `deniedBy` beforehand.',
+    fix: 'For a cap: send less, or wait until earlier movements leave the window. For the other rules: an owner or admin adds the operation, token or recipient on the wallet’s page of the dashboard (**Change the policy**), or the operator runs `purser admin set-policy`. `POST /wallet-infra/transfer/quote` shows `deniedBy` beforehand.',
   },
   'policy-loosening-denied': {
     status: 403,

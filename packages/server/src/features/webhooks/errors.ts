@@ -46,7 +46,7 @@ export const fail = defineErrors({
   'webhook-disabled': {
     status: 409,
     title: 'Webhook Disabled',
-    detail: 'The webhook is turned off; turn it on with isActive before anything is sent to it.',
+    detail: 'The webhook is disabled. Enable it first: PATCH /webhooks/{id} with isActive true.',
     causes: [
       'Somebody turned the webhook off, or the service did after its deliveries had failed for days (event `webhook.disabled`).',
     ],

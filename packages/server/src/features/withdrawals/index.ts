@@ -15,7 +15,7 @@ export { deleteExpiredPayoutHints } from './payout-hints/partner-pages.ts'
 export { followWithdrawals } from './withdraw/follow.ts'
 export { withdrawalOperations } from './withdraw/routes.ts'
 
-/** State that the feature keeps in memory for the work of one process. */
+/** Creates the state that the feature keeps in memory for one process. */
 export function createWithdrawalPorts(): WithdrawalPorts {
   return { followedWithdrawals: { limits: createByOrganisation(), cursors: new Map() } }
 }

@@ -112,7 +112,7 @@ const repeatablePart = 0.5
 
 /**
  * Whether the response to a new key may be stored. A tenant that has its share of the stored responses stores no more, and its request is
- * refused, unless a repeat needs no stored response. What was answered before is repeated.
+ * refused, unless a repeat needs no stored response. A response that is already stored is repeated.
  */
 async function mayStore(
   ctx: Pick<Ctx, 'clock' | 'db' | 'keptBytes' | 'shareOwner' | 'tenant'>,
@@ -314,7 +314,7 @@ export function problemResponse(ctx: Pick<Ctx, 'log' | 'baseUrl' | 'requestId'>,
   }
 }
 
-/** The problem that answers an error: its own, or one that shows nothing of it. */
+/** The problem record for an error: the error itself if it is a problem, otherwise a general one that discloses nothing about it. */
 export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (isDatabaseGone(error)) return failPlatform('service-unavailable', {}, error)

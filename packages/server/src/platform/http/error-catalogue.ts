@@ -12,7 +12,7 @@ export interface Meaning {
   readonly operations: readonly Operation[]
 }
 
-/** Every error of the product, with all operations that may answer with it, derived from their tables. */
+/** Every error of the product, with all operations that may return it, derived from their tables. */
 export function errorMeanings(operations: readonly Operation[]): readonly Meaning[] {
   const found = new Map<string, Meaning & { operations: Operation[] }>()
   const meaningOf = (code: string, entry: ErrorEntry) => {

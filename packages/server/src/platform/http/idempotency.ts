@@ -323,7 +323,7 @@ export function oldestKept(ctx: Pick<Ctx, 'clock'>): Date {
   return instantOf(ctx.clock.now().getTime() - keptMs)
 }
 
-/** Whether a key of the tenant is in use, by a request that runs or was answered. */
+/** Whether a request with this key of the tenant is running or has a stored response. */
 export async function isStored(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, key: string): Promise<boolean> {
   return (await find(ctx, ctx.db, key)) !== undefined
 }

@@ -98,7 +98,7 @@ interface Conditions {
 }
 
 /**
- * Returns which bytes answer a GET of `size` bytes whose strong entity tag is `etag`. The whole file answers several ranges,
+ * Returns the bytes to send for a GET of a file of `size` bytes with the strong entity tag `etag`. It is the whole file for several ranges,
  * units other than bytes, malformed ranges, and a range whose `If-Range` names another content. An `If-Range` with a date never
  * matches, since the service sends no Last-Modified. Source: RFC 9110 sections 13.1.2, 13.1.5, 13.2.2, 14.1.2 and 14.2.
  */

@@ -24,7 +24,7 @@ export const fail = defineErrors({
   'file-too-large': {
     status: 413,
     title: 'File Too Large',
-    detail: 'The file is larger than the plan allows; limit is the most bytes it may have.',
+    detail: 'The file is larger than the plan allows. limit is the maximum size in bytes.',
     causes: [
       'The file has more bytes than the plan allows for one file (`limit`: 10 MiB on hobby, 100 MiB on pro, 1 GiB on enterprise). Nothing was stored.',
     ],

@@ -96,7 +96,7 @@ export function findToken(db: Queryable, tokenHash: Uint8Array, now: Date): Prom
   )
 }
 
-/** Those of the tokens, of any tenant, that open their vault no more. One that expired may be gone and is not among them. */
+/** The ids of tokens, of any tenant, that are no longer valid for their vault. Omits expired tokens whose row is already deleted. */
 export async function listEndedTokens(db: Queryable, ids: readonly Id<'vat'>[], now: Date): Promise<Id<'vat'>[]> {
   const rows = await db.many(
     z.object({ id: id('vat') }),

@@ -114,7 +114,7 @@ export function windowStartsAt(nowMs: number): Readonly<Record<PolicyWindow, num
 }
 
 /**
- * Where a new policy permits what the old one refuses, as JSON pointers into the new one; empty if nowhere. An API key may only tighten, so
+ * The members of a new policy that permit more than the old one, as JSON pointers into the new one; empty if there are none. An API key may only tighten, so
  * that an agent cannot raise its own cap. Setting the first policy is not a loosening; removing the last one is.
  */
 export function looseningsOf(

@@ -14,7 +14,7 @@ export interface WalletToken {
   readonly token: string
 }
 
-/** A asset, and the lowest block with a change there. */
+/** An asset, and the lowest block with a change there. */
 export interface Change {
   readonly asset: WalletToken
   readonly block: bigint
@@ -33,7 +33,7 @@ export function changeOf({ walletId, network, token, block, ...tenant }: z.outpu
   return { asset: { tenant, walletId, network, token }, block }
 }
 
-/** Condition on a table with a asset's columns: the rows of this asset. */
+/** Condition on a table with an asset's columns: the rows of this asset. */
 const isAt = ({ tenant, walletId, network, token }: WalletToken): Sql => sql`organisation_id = ${tenant.organisationId}
   and environment = ${tenant.environment} and wallet_id = ${walletId} and network = ${network} and token = ${token}`
 
@@ -65,7 +65,7 @@ export async function listTaintedChanges(tx: Tx, changes: readonly Change[]): Pr
 }
 
 const Checkpoint = z.object({ block: z.bigint(), rawBalance: Raw, rawTainted: Raw, rawLeft: Raw })
-/** The balance of a asset after a block, its tainted amount, and the tainted amount that has left by then. */
+/** The balance of an asset after a block, its tainted amount, and the tainted amount that has left by then. */
 export type Checkpoint = z.output<typeof Checkpoint>
 
 /**
@@ -123,7 +123,7 @@ const LedgerRow = z.object({
 })
 export type LedgerRow = z.output<typeof LedgerRow>
 
-/** The first movements to and from a asset above a block, in chain order. */
+/** The first movements to and from an asset above a block, in chain order. */
 export function listLedger(tx: Tx, asset: WalletToken, above: bigint, most: number): Promise<LedgerRow[]> {
   return tx.many(
     LedgerRow,
@@ -175,7 +175,7 @@ export type RowOrder = Pick<TaintedRow, 'id' | 'block' | 'logIndex'>
 
 const rowColumns = sql`id, block_number as block, log_index, (${rawTaint})::text as raw_taint, frozen_raw_amount::text as raw_frozen`
 
-/** The newest tainted or frozen incoming rows of a asset below a block, or below a row, down to a block. */
+/** The newest tainted or frozen incoming rows of an asset below a block, or below a row, down to a block. */
 export function listTaintedRows(
   tx: Tx,
   asset: WalletToken,
@@ -199,7 +199,7 @@ export function listTaintedRows(
   )
 }
 
-/** The oldest frozen rows of a asset below a block, read from the index `wallet_transactions_frozen_in_order`. */
+/** The oldest frozen rows of an asset below a block, read from the index `wallet_transactions_frozen_in_order`. */
 export function listOldestFrozen(tx: Tx, asset: WalletToken, below: bigint, most: number): Promise<TaintedRow[]> {
   return tx.many(
     TaintedRow,

@@ -24,7 +24,7 @@ export async function takeTraces(tx: Tx, network: string, most: number): Promise
   return rows.map(({ first, ...change }) => ({ ...changeOf(change), first }))
 }
 
-/** Stores traces for a later transaction. If a asset already has one, the lower blocks are kept. */
+/** Stores traces for a later transaction. If an asset already has one, the lower blocks are kept. */
 export async function insertTraces(tx: Tx, traces: readonly Trace[]): Promise<void> {
   if (traces.length === 0) return
   const each = <T>(read: (trace: Trace) => T): T[] => traces.map(read)

@@ -20,15 +20,15 @@ import {
 } from './taint-store.ts'
 import { insertTraces, listTraced, type Trace, takeTraces } from './taint-trace-store.ts'
 
-/** Movements of a asset per page; each full page ends with a checkpoint. */
+/** Movements of an asset per page; each full page ends with a checkpoint. */
 const pageMax = 100
 /** Most pages that one transaction traces, so that bookings of the network never wait long for it. */
 const pagesMax = 500
 
 /**
  * Traces flagged money after changes at these assets: freezes the rest of it there, and follows what was sent to other wallets of the
- * organisation. Places without flagged or tainted money are skipped, unless `which` is `all`: if a flag ended, the money may have moved on.
- * The cost of a change depends on the movements after it and not on the length of the ledger. The frozen amount of a asset never exceeds
+ * organisation. Assets without flagged or tainted money are skipped, unless `which` is `all`: if a flag ended, the money may have moved on.
+ * The cost of a change depends on the movements after it and not on the length of the ledger. The frozen amount of an asset never exceeds
  * its booked balance. Idempotent. The caller has locked the network's cursor row, so that one transaction at a time traces the money of a
  * network.
  */
@@ -69,7 +69,7 @@ async function traceSome(tx: Tx, waiting: Map<string, Trace>): Promise<void> {
     for (const change of await updateTaintedReceivers(tx, asset, moved)) addTrace(waiting, change)
     if (isPart) addTrace(waiting, { asset, block: end.block + 1n }, block)
   }
-  // Frozen amounts are known once all movements of a asset were traced, and change from its first changed block on, whichever step came to it.
+  // Frozen amounts are known once all movements of an asset were traced, and change from its first changed block on, whichever step came to it.
   const left = new Map(waiting)
   for (const asset of await listTraced(tx, [...followed.values()])) {
     const traced = followed.get(keyOf(asset))
@@ -83,7 +83,7 @@ async function traceSome(tx: Tx, waiting: Map<string, Trace>): Promise<void> {
   await insertTraces(tx, [...left.values()])
 }
 
-/** A asset, the lowest block with a change there, and the state after all its movements. */
+/** An asset, the lowest block with a change there, and the state after all its movements. */
 interface Traced extends Change {
   readonly end: Checkpoint
 }
@@ -119,7 +119,7 @@ async function wholeBlocks(tx: Tx, asset: WalletToken, above: bigint) {
 }
 
 /**
- * Traces tainted money through movements of a asset, in chain order: clean money leaves first, and the excess is tainted. Returns the state
+ * Traces tainted money through movements of an asset, in chain order: clean money leaves first, and the excess is tainted. Returns the state
  * of the asset afterwards, and the tainted amount of each outgoing movement.
  */
 export function traceTaint(

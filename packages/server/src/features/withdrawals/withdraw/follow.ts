@@ -89,8 +89,8 @@ const retryMs = 30_000
 
 /**
  * Continues the withdrawals that are due; a hint from its partner makes one due. A partner or a network that does not respond delays only its own
- * withdrawals, and there no organisation those of another; no later run waits for it. Idempotent: each step is taken under the withdrawal's row
- * lock, from its rows.
+ * withdrawals. Among these, no organisation delays those of another. No later run waits for it. Idempotent: each step is taken under the
+ * withdrawal's row lock, from its rows.
  */
 export const followWithdrawals: RecurringTask<Deps> = {
   name: 'withdrawals.follow',

@@ -2,7 +2,7 @@ import type { Operation } from '../../operation.ts'
 import { errorMeanings, type Meaning } from '../error-catalogue.ts'
 import type { Guide } from './guides.ts'
 
-/** The page of each error code, as a guide with the name `errors/<code>`: what happened, why, what to do, and who answers it. */
+/** The page of each error code, as a guide with the name `errors/<code>`: the detail, the causes, the fix, and the operations that return it. */
 export function errorGuides(operations: readonly Operation[]): Guide[] {
   const byCode = Map.groupBy(errorMeanings(operations), ({ code }) => code)
   return [...byCode].map(([code, meanings]) => {
