@@ -12,6 +12,7 @@ import { type Address, createPublicClient, type Hex, http, serializeErc6492Signa
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
+import { aPaymentBody, facilitatorOf } from '../facilitated.ts'
 import {
   type Answer,
   aPayer,
@@ -114,10 +115,14 @@ async function credentialOf(
   signature: (own: Hex) => Hex = (own) => own,
   signer = payer.owner,
 ): Promise<string> {
+  return signer.credential(await challenge(), signedFor(payer, signature))
+}
+
+function signedFor(payer: ContractPayer, signature: (own: Hex) => Hex): CredentialChanges {
   const after: CredentialChanges['after'] = ({ payload }) => {
     payload.signature = signature(Hexadecimal.parse(payload.signature))
   }
-  return signer.credential(await challenge(), { sign: { from: payer.address }, after })
+  return { sign: { from: payer.address }, after }
 }
 
 const Hexadecimal = z.templateLiteral(['0x', z.string()])
@@ -228,9 +233,10 @@ test('the day’s gas budget is charged with the gas limit of a contract account
   expect((await verify(await ordinary.credential(await challenge()), thrifty)).status).toBe(200)
 })
 
+const unlisted = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
+
 test('an existing wallet may keep wrapping its signatures, whatever factory the wrapper names', async () => {
   const payer = await aContractPayer({ deployed: true })
-  const unlisted = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
   for (const sign of [wrapped(payer), wrapped(payer, { factory: unlisted })]) {
     const verified = await verify(await credentialOf(payer, sign))
     expect(verified.status).toBe(200)
@@ -239,4 +245,23 @@ test('an existing wallet may keep wrapping its signatures, whatever factory the 
   expect(await refusalOf(await credentialOf(payer, wrapped(payer), await aPayer()))).toBe(
     '402 invalid_exact_evm_signature, 0 rows',
   )
+})
+
+test('the facilitator never calls the factory that an existing wallet names', async () => {
+  const payer = await aContractPayer({ deployed: true })
+  const changes = signedFor(payer, wrapped(payer, { factory: unlisted }))
+  const body = await aPaymentBody(world, org, { payer: payer.owner, wallet, changes })
+  const facilitator = facilitatorOf(world.base, org.testKey)
+  expect((await facilitator.verify(body)).body).toEqual({ isValid: true, payer: payer.address })
+  const settled = (await facilitator.settle(body)).body
+  expect(settled).toMatchObject({ success: true, payer: payer.address })
+  const hash = Hexadecimal.parse(settled.transaction)
+  const [transaction, { deployment }] = await Promise.all([
+    client().getTransaction({ hash }),
+    world.database.db.one(
+      z.object({ deployment: z.unknown() }),
+      sql`select settlement -> 'deployment' as deployment from payments where tx_hash = ${hash}`,
+    ),
+  ])
+  expect([transaction.to?.toLowerCase(), deployment]).toEqual([chain.tokens.USDC?.toLowerCase(), null])
 })

@@ -252,7 +252,7 @@ export async function admit(
     throw refused('invalid_payment_requirements', { message: 'payTo is a wallet that is retired' })
   if (wallet?.isActive === false)
     throw refused('invalid_payment_requirements', { message: 'payTo is a wallet that screening flagged' })
-  const payment: NewPayment = {
+  const draft: Omit<NewPayment, 'settlement'> = {
     ...newRow(ctx, claim, judged),
     ...name,
     walletId: wallet?.id ?? null,
@@ -261,8 +261,8 @@ export async function admit(
     payTo,
     entryPoint,
   }
-  const funds = await judged.refuseByChain(payment)
-  await ctx.recordPayment({ ctx, payment, funds }).catch(async (error: unknown) => {
+  const { funds, settlement } = await judged.refuseByChain(claim.claimKey)
+  await ctx.recordPayment({ ctx, payment: { ...draft, settlement }, funds }).catch(async (error: unknown) => {
     // Of two payments that use one identifier at the same time, the second is refused because of the identifier.
     if (isProblem(error, 'duplicate-payment')) await namePayment(ctx, extensionsOf(body), claim)
     throw error
@@ -273,7 +273,10 @@ function newRow(
   ctx: Pick<Ctx, 'actor' | 'clock' | 'random'>,
   claim: ReadCredential,
   judged: CheckedPayment,
-): Omit<NewPayment, keyof PaidResource | 'walletId' | 'chain' | 'entryPoint' | 'payTo' | keyof PaymentName> {
+): Omit<
+  NewPayment,
+  keyof PaidResource | 'walletId' | 'chain' | 'entryPoint' | 'payTo' | 'settlement' | keyof PaymentName
+> {
   const { network, token } = claim
   const id = newId('pay', ctx)
   return {
@@ -291,7 +294,6 @@ function newRow(
     decimals: token.decimals,
     rawAmount: judged.rawAmount,
     payer: claim.payer,
-    settlement: judged.settlement,
     validBefore: judged.validBefore,
     method: null,
     status: 'verified',

@@ -14,7 +14,7 @@ import type { ReceivingWallet } from '../../wallets/index.ts'
 import type { FacilitatorBody } from '../facilitator/schema.ts'
 import type { Ctx, Funds } from '../ports.ts'
 import type { VerifiedPayment, VerifyRequest } from '../schema.ts'
-import type { NewPayment, StoredSettlement } from '../store.ts'
+import type { StoredSettlement } from '../store.ts'
 
 /** The identity of a payment, read without the chain and without verification: enough to recognize it again. */
 export interface ReadCredential {
@@ -42,10 +42,15 @@ export interface CheckedPayment {
   readonly scheme: string
   /** In the token's smallest unit; for a scheme with a maximum, the most that may be taken. */
   readonly rawAmount: bigint
-  readonly settlement: StoredSettlement
   readonly validBefore: Date
-  /** Returns the payer's funds. Throws the protocol's refusal, or the problem `chain-unavailable` when the node fails. */
-  refuseByChain(payment: NewPayment): Promise<Funds>
+  /** Throws the protocol's refusal, or the problem `chain-unavailable` when the node fails. */
+  refuseByChain(claimKey: string): Promise<ChainChecked>
+}
+
+/** A payment that the chain accepts: the payer's funds, and the settlement that was simulated and is recorded. */
+interface ChainChecked {
+  readonly funds: Funds
+  readonly settlement: StoredSettlement
 }
 
 /** The parsed request, and the check that needs a signature recovery. */

@@ -110,7 +110,7 @@ export async function refuseByChain(
   ctx: Pick<Ctx, 'chains' | 'db'>,
   network: Network,
   judged: CheckedCredential,
-  payment: NewPayment,
+  payment: Pick<NewPayment, 'claimKey' | 'settlement'>,
 ): Promise<Funds> {
   const { verdict, token } = judged
   if (verdict.signatureKind === 'unproven' && (await ctx.chains.on(network).code(verdict.payer)) === '0x') {
@@ -226,12 +226,12 @@ function check(ctx: Ctx, { paymentPayload: payload }: FacilitatorRequest, expect
   return {
     scheme: 'exact',
     rawAmount: verdict.authorization.value,
-    settlement: storedAuthorization(ctx, network, { token, verdict }),
     validBefore: expiryOf(verdict.authorization.validBefore),
-    async refuseByChain(payment) {
+    async refuseByChain(claimKey) {
       await refuseDomainMismatch(ctx, network, token)
       const judged = { payload, token, verdict: await resolveDeployment(ctx, network, verdict) }
-      return refuseByChain(ctx, network, judged, payment)
+      const settlement = storedAuthorization(ctx, network, judged)
+      return { settlement, funds: await refuseByChain(ctx, network, judged, { claimKey, settlement }) }
     },
   }
 }

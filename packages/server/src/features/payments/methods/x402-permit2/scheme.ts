@@ -27,7 +27,7 @@ import type { Ctx, Funds } from '../../ports.ts'
 import { requestSettlement } from '../../settle.ts'
 import { paymentPurpose, recordSettled } from '../../settlement-outcome.ts'
 import { markCharged, settling, uptoTermsOf } from '../../settlement-store.ts'
-import { listTakenClaims, type NewPayment, type StoredPermit2 } from '../../store.ts'
+import { listTakenClaims, type StoredPermit2 } from '../../store.ts'
 import type { CheckedPayment, ParsedRequest, ReadCredential, Scheme, Step } from '../method.ts'
 
 /**
@@ -149,9 +149,11 @@ function check(ctx: Ctx, { payment, scheme, expected }: Request): CheckedPayment
   return {
     scheme,
     rawAmount: verdict.transfer.permitted,
-    settlement,
     validBefore: expiryOf(verdict.transfer.deadline),
-    refuseByChain: (payment) => refusePermit2ByChain(ctx, { network, settlement, isProven: verdict.isProven }, payment),
+    async refuseByChain(claimKey) {
+      const question = { network, settlement, isProven: verdict.isProven }
+      return { settlement, funds: await refusePermit2ByChain(ctx, question, claimKey) }
+    },
   }
 }
 
@@ -225,7 +227,7 @@ interface Permit2Question {
 async function refusePermit2ByChain(
   ctx: Pick<Ctx, 'chains' | 'db' | 'settlerAddress'>,
   { network, settlement: stored, isProven }: Permit2Question,
-  payment: Pick<NewPayment, 'claimKey'>,
+  claimKey: string,
 ): Promise<Funds> {
   const settlement = settlementOf(stored)
   const inspect = (gas: string | undefined) =>
@@ -237,8 +239,7 @@ async function refusePermit2ByChain(
   const facts = await inspect(stored.gas)
   const reason = whyNotPermit2(facts, settlement, isProven)
   if (reason === undefined) return { rawBalance: facts.balance, spentIds: [] }
-  if (payment.claimKey !== null && (await listTakenClaims(ctx.db, [payment.claimKey])).size > 0)
-    throw fail('duplicate-payment')
+  if ((await listTakenClaims(ctx.db, [claimKey])).size > 0) throw fail('duplicate-payment')
   const isGas = stored.gas !== undefined && whyNotPermit2(await inspect(undefined), settlement, isProven) === undefined
   const message = stored.scheme === 'upto' ? needsMoreGas : paysForLessGas
   throw refused(reason, { payer: settlement.transfer.owner, ...(isGas && { message }) })
