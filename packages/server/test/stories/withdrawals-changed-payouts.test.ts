@@ -77,3 +77,37 @@ test.each([
   await follow(ctxWith(partner), made.id)
   expect(await withdrawalOf(request)).toEqual({ ...made, status: 'failed', reason: 'partner-refused' })
 })
+
+const remove = async ({ bankAccountId }: NewWithdrawal) =>
+  expect((await world.call(org.testKey, 'DELETE', `/wallet-infra/bank-accounts/${bankAccountId}`)).status).toBe(204)
+
+test('a created payout gets no tokens once its bank account is deleted, also while the partner does not respond', async () => {
+  const request = await newWithdrawal()
+  const { partner } = aPartner()
+  await createWithdrawal(ctxWith(partner), request)
+  const made = await withdrawalOf(request)
+  // As if the process had died before it stored the transfer of the tokens.
+  await world.database.db.run(sql`update withdrawals set transfer_id = null where id = ${made.id}`)
+  await remove(request)
+  const down: OffRamp = { ...partner, readPayout: () => Promise.reject(new Error('the partner is down')) }
+  await follow(ctxWith(down), made.id)
+  await follow(ctxWith(partner), made.id)
+  expect(await withdrawalOf(request)).toEqual({ ...made, status: 'failed', reason: 'bank-account-not-found' })
+})
+
+test('a payout gets no tokens if its bank account is deleted while the partner creates it', async () => {
+  const request = await newWithdrawal()
+  const { partner } = aPartner()
+  const createPayout: OffRamp['createPayout'] = async (requested) => {
+    await remove(request)
+    return partner.createPayout(requested)
+  }
+  await expect(createWithdrawal(ctxWith({ ...partner, createPayout }), request)).rejects.toMatchObject({
+    code: 'withdrawal-refused',
+  })
+  expect(await withdrawalOf(request)).toMatchObject({
+    status: 'failed',
+    reason: 'bank-account-not-found',
+    transfers: 0,
+  })
+})

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type OrganisationId } from '../../../platform/ids.ts'
-import type { BankAccountId } from './store.ts'
+import { type BankAccountId, keepBankAccount } from './store.ts'
 
 /** A bank account at a partner, under the organisation's customer there; the customer is empty if the partner has none. */
 export interface PayoutAccountKey {
@@ -74,15 +74,7 @@ export async function findCustomerOfAccount(
 
 /** Records that a request to the partner is about to be sent; false if the bank account is deleted. Waits for a concurrent deletion. */
 export async function noteRequest(tx: Tx, tenant: Tenant, account: PayoutAccountKey): Promise<boolean> {
-  const bank = await tx.maybeOne(
-    z.object({ id: id('bac') }),
-    sql`
-    select id from bank_accounts
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${account.bankAccountId}
-      and deleted_at is null
-    for share`,
-  )
-  if (bank === undefined) return false
+  if (!(await keepBankAccount(tx, tenant, account.bankAccountId))) return false
   await tx.run(sql`
     insert into payout_accounts (bank_account_id, partner, customer_id)
     values (${account.bankAccountId}, ${account.partner}, ${account.customerId}) on conflict do nothing`)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { isBelow, type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 
@@ -76,14 +76,23 @@ export function listBankAccounts(
   )
 }
 
-/** Locks the account's row until the transaction ends; false if there is none. */
-export async function lockBankAccount(tx: Tx, tenant: Tenant, accountId: BankAccountId): Promise<boolean> {
+/** Locks the account's row until the transaction ends; false if there is none, or it is deleted. */
+export function lockBankAccount(tx: Tx, tenant: Tenant, accountId: BankAccountId): Promise<boolean> {
+  return lockWith(tx, tenant, accountId, sql`for update`)
+}
+
+/** Keeps the account from deletion until the transaction ends; false if there is none, or it is deleted. Waits for a concurrent deletion. */
+export function keepBankAccount(tx: Tx, tenant: Tenant, accountId: BankAccountId): Promise<boolean> {
+  return lockWith(tx, tenant, accountId, sql`for share`)
+}
+
+async function lockWith(tx: Tx, tenant: Tenant, accountId: BankAccountId, lock: Sql): Promise<boolean> {
   const row = await tx.maybeOne(
     z.object({ id: id('bac') }),
     sql`
     select id from bank_accounts
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${accountId} and deleted_at is null
-    for update`,
+    ${lock}`,
   )
   return row !== undefined
 }

@@ -6,9 +6,10 @@ import { dropReservations, retryOnContention } from '../../funds/index.ts'
 import { type NewTransfer, planTransfer, prepareTransfer, storeTransfer } from '../../transfers/index.ts'
 import { isManagedAddress, releaseGas } from '../../wallets/index.ts'
 import { findCustomerOfAccount } from '../bank-accounts/payout-account-store.ts'
-import { findBankAccount } from '../bank-accounts/store.ts'
+import { findBankAccount, keepBankAccount } from '../bank-accounts/store.ts'
 import type { Ctx } from '../ports.ts'
 import { end } from './end.ts'
+import { fail } from './errors.ts'
 import { findWithdrawal, lockWithdrawal, setPayout, setTransfer, type WithdrawalRow } from './store.ts'
 
 /** How long a payout may stay uncreated: the time for which the partner recognizes a repeated request. */
@@ -21,9 +22,7 @@ const createPayoutMsMax = 20 * 3_600_000
  */
 export async function begin(ctx: Ctx, row: WithdrawalRow): Promise<void> {
   const partner = partnerOf(ctx, row)
-  const { payoutId } = row
-  const fault =
-    payoutId === null ? await createPayout(ctx, partner, row) : await whyNotPayable(ctx, partner, { ...row, payoutId })
+  const fault = await whyNotSent(ctx, partner, row)
   if (fault !== undefined) return endUnsent(ctx, row, fault)
   const agreed = await findWithdrawal(ctx.db, ctx.tenant, row.id)
   if (agreed?.depositAddress) await sendDeposit(ctx, agreed, agreed.depositAddress)
@@ -53,15 +52,21 @@ export function startOf({ createdAt, releasedAt }: WithdrawalRow): Date {
   return releasedAt ?? createdAt
 }
 
+/** Creates the payout, or reads the one that was created. Returns why its tokens must not be sent. */
+async function whyNotSent(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fault | undefined> {
+  // Deleted while it waited for an approval, the partner or the chain: nobody expects money there any more.
+  if ((await findBankAccount(ctx.db, ctx.tenant, row.bankAccountId)) === undefined)
+    return { reason: 'bank-account-not-found' }
+  const { payoutId } = row
+  return payoutId === null ? createPayout(ctx, partner, row) : whyNotPayable(ctx, partner, { ...row, payoutId })
+}
+
 async function createPayout(
   ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
   partner: OffRamp,
   row: WithdrawalRow,
 ): Promise<Fault | undefined> {
   if (ctx.clock.now().getTime() - startOf(row).getTime() > createPayoutMsMax) return { reason: 'partner-unavailable' }
-  // Deleted while it waited for an approval or for the partner: nobody expects money there any more.
-  if ((await findBankAccount(ctx.db, ctx.tenant, row.bankAccountId)) === undefined)
-    return { reason: 'bank-account-not-found' }
   const { customerId, ...requested } = await requestedPayout(ctx, row)
   if (customerId === undefined) throw new Error('a withdrawal to a payout account that was never created')
   const agreed = await partner.createPayout({
@@ -121,6 +126,7 @@ async function sendDeposit(ctx: Ctx, row: WithdrawalRow, toAddress: `0x${string}
       await ctx.db.tx(async (tx) => {
         const { transferId, status } = await lockWithdrawal(tx, ctx.tenant, row.id)
         if (transferId !== null || status === 'failed') return
+        if (!(await keepBankAccount(tx, ctx.tenant, row.bankAccountId))) throw fail('bank-account-not-found')
         await dropReservations(tx, row.id)
         const stored = await storeTransfer(ctx, tx, { request, plan })
         await setTransfer(tx, ctx.tenant, row.id, stored)
