@@ -1,6 +1,7 @@
 import { type DevChain, fundNative, fundToken, startChain } from '@purser/devnet'
 import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { lockNetwork } from '../../src/features/wallets/deposits/cursor-store.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { type Answer, aPayer, aWorld, codeOf, countByStatus, type Org, type World } from '../world.ts'
@@ -195,6 +196,25 @@ test('a retired wallet accepts no payment, sends nothing and derives nothing, re
   await restore(org, master)
   expect(codeOf(await retire(org, master))).toBe('wallet-not-empty')
   await expect.poll(async () => (await transfer(org, child.id, master.address)).status, { timeout: 60_000 }).toBe(201)
+})
+
+test('a sweep that is requested while its wallet is being retired is refused, and nothing of it is stored', async () => {
+  const org = await world.organisation()
+  const master = await aMaster(org)
+  await aChild(org, master)
+  const { db } = world.database
+  const waiting = sql`select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%insert into sweeps%'`
+  const { requested } = await db.tx(async (tx) => {
+    await tx.run(sql`select from master_wallets where id = ${master.id} for update`)
+    const requested = world.call(org.testKey, 'POST', `${master.path}/sweep`, { token: 'USDC' })
+    await expect.poll(() => db.many(z.object({}), waiting), { timeout: 10_000, interval: 20 }).toHaveLength(1)
+    await tx.run(sql`update master_wallets set retired_at = now() where id = ${master.id}`)
+    return { requested }
+  })
+  const swept = await requested
+  expect([swept.status, codeOf(swept)]).toEqual([409, 'wallet-retired'])
+  expect((await world.call(org.testKey, 'GET', `${master.path}/sweeps`)).list).toEqual([])
 })
 
 test('another tenant’s wallet can be neither retired nor restored', async () => {

@@ -31,7 +31,7 @@ export async function retireMasterWallet(ctx: Ctx, walletId: MasterWalletId): Pr
     const present = await lockMasterWallet(tx, ctx.tenant, walletId)
     if (present === undefined) throw fail('wallet-not-found')
     if (present.retiredAt !== null) return
-    // Transfers and withdrawals are stored under the lock of this row.
+    // Transfers, withdrawals and sweeps are stored under the lock of this row.
     if (await hasOpenMovements(tx, ctx.tenant, present, networks.filter(isOf(ctx))))
       throw fail('wallet-not-empty', { holdings: [] })
     await markRetired(tx, ctx.tenant, walletId, { at: now, hasFrozen })

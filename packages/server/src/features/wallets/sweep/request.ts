@@ -66,7 +66,7 @@ export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates):
   return ctx.db.tx(async (tx) => {
     const funded = await lockFunded(ctx, tx, terms, candidates)
     const sweep = sweepOf(ctx, terms, candidates)
-    await insertSweep(tx, ctx.tenant, sweep)
+    if (!(await insertSweep(tx, ctx.tenant, sweep))) throw failWallet('wallet-retired')
     const gasReservedNanoUsd = ctx.gasPrices.costOf(terms.network, gasOfEach(terms.network))
     const transfers = transfersOf(ctx, funded)
     const taken = await insertTransfers(

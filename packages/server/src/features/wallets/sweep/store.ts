@@ -120,11 +120,16 @@ export async function lockStoring(tx: Tx, { organisationId }: Tenant): Promise<v
     select pg_advisory_xact_lock(hashtextextended('wallets.sweeps:' || (hashtext(${shareOwnerSql(sql`${organisationId}`)}) & ${storedAtOnce - 1}::integer)::text, 0))`)
 }
 
-export async function insertSweep(tx: Tx, tenant: Tenant, sweep: SweepRow): Promise<void> {
-  await tx.run(sql`
+/** Inserts a sweep; false if its wallet is retired. Waits for a concurrent retirement. */
+export async function insertSweep(tx: Tx, tenant: Tenant, sweep: SweepRow): Promise<boolean> {
+  const inserted = await tx.run(sql`
     insert into sweeps (id, organisation_id, environment, master_wallet_id, chain, network, token, decimals, trigger, is_partial, status, created_at, completed_at)
-    values (${sweep.id}, ${tenant.organisationId}, ${tenant.environment}, ${sweep.masterWalletId}, ${sweep.chain}, ${sweep.network},
-      ${sweep.token}, ${sweep.decimals}, ${sweep.trigger}, ${sweep.isPartial}, ${sweep.status}, ${sweep.createdAt}, ${sweep.completedAt})`)
+    select ${sweep.id}, organisation_id, environment, id, ${sweep.chain}, ${sweep.network}, ${sweep.token}, ${sweep.decimals},
+      ${sweep.trigger}, ${sweep.isPartial}, ${sweep.status}, ${sweep.createdAt}, ${sweep.completedAt} from master_wallets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${sweep.masterWalletId}
+      and retired_at is null
+    for key share`)
+  return inserted === 1
 }
 
 /** A child's part of a sweep, before signing. */
