@@ -68,7 +68,7 @@ export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>
   'webhooks/delivery-store.ts': { webhook_deliveries: 1, webhook_queues: 1 },
   'webhooks/delivery/fan-out-store.ts': { events_postponed: 1, webhook_queues: 1 },
   'webhooks/delivery/queue-store.ts': { events: 1, webhook_deliveries: 2, webhook_queues: 6, webhooks: 2 },
-  'webhooks/event-store.ts': { webhook_deliveries: 1 },
+  'webhooks/event-store.ts': { webhook_deliveries: 3 },
   'withdrawals/payout-hints/store.ts': { withdrawals: 1 },
   'withdrawals/withdraw/due-store.ts': { withdrawals: 2 },
 }

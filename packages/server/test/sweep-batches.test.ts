@@ -12,6 +12,7 @@ import {
   deleteOldDeliveries,
   deleteOldEvents,
   deleteOldWebhooks,
+  endOldDeliveries,
 } from '../src/features/webhooks/event-store.ts'
 import { deleteHintsBefore } from '../src/features/withdrawals/payout-hints/store.ts'
 import type { Db, Queryable } from '../src/platform/db/db.ts'
@@ -173,6 +174,31 @@ test('pending deliveries are looked at once in a run, however many others are de
   expect(rows()).toBeLessThan(20_000n)
   expect(await countOf(`webhook_deliveries where id like '${idOf(8)}%'`)).toBe(5_000n)
   expect(await countOf(`webhook_deliveries where id like '${idOf(9)}%'`)).toBe(0n)
+})
+
+test('deliveries that wait longer than retries take end a bounded number at a time; replays, younger ones and ended ones stay', async () => {
+  await database.db.run(statement('delete from webhook_deliveries'))
+  const eventOf = (at: string) => newTypeId('evt', Date.parse(at), new Uint8Array(10)).slice(0, -6)
+  const waits = { status: `'pending'`, ended_at: 'null', due_at: past }
+  const ofEvents = (at: string) => ({ event_id: `'${eventOf(at)}' || lpad((n % 3000)::text, 6, '0')` })
+  const oldEvents = ofEvents('2026-10-01T00:00:00Z')
+  await fillDeliveries(10, { ...waits, ...oldEvents }, { last: 2_500 })
+  await fillDeliveries(
+    10,
+    { ...waits, event_id: `'${eventOf('2026-10-01T00:00:00Z')}000007'` },
+    { first: 2_501, last: 5_000 },
+  )
+  await fillDeliveries(10, oldEvents, { first: 5_001, last: 9_000 })
+  await fillDeliveries(11, { ...waits, ...oldEvents }, { first: 10_001, last: 11_500 })
+  await fillDeliveries(11, { ...waits, ...ofEvents('2026-11-10T00:00:00Z') }, { first: 20_001, last: 30_000 })
+  const noted = notingTx(database.db)
+  const { db, rows } = readsCounted(noted.db, '^webhook_deliveries')
+  await endOldDeliveries({ db }, { now: old, oldest: old })
+  expect(noted.changed.reduce((sum, count) => sum + count, 0)).toBe(5_000)
+  expect(Math.max(...noted.changed)).toBeLessThanOrEqual(perStatementMax)
+  expect(rows()).toBeLessThan(35_000n)
+  expect(await countOf(`webhook_deliveries where status = 'dead' and ended_at = '${old.toISOString()}'`)).toBe(5_000n)
+  expect(await countOf(`webhook_deliveries where status = 'pending'`)).toBe(11_500n)
 })
 
 /** As `noting`, for what statements of transactions change. */

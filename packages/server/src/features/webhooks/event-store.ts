@@ -66,31 +66,63 @@ export async function markFannedOut(tx: Tx, eventId: EventId): Promise<void> {
 /** Most rows that one statement looks at, and deletes. */
 const lookedAtMax = 1_000
 
-const LookedAt = z.object({ id: z.string(), isKept: z.boolean() })
+const LookedAt = z.object({ id: z.string(), eventId: z.string().optional(), isKept: z.boolean() })
+type LookedAt = z.output<typeof LookedAt>
 
 /**
- * Deletes rows in the order of their ids, except those that are kept. `select` returns those after an id, at most `lookedAtMax`: each statement looks at a
+ * Reads rows in an order, and changes those that are not kept. `select` returns those after a row, at most `lookedAtMax`: each statement looks at a
  * bounded number of rows, and a row that is kept is looked at once in a run, however many are.
  */
-async function deleteUnlessKept(
+async function changeUnlessKept(
   { db, stopping }: Sweep<Db>,
-  table: Sql,
-  select: (after: string) => Sql,
+  select: (after: LookedAt | undefined) => Sql,
+  change: (ids: readonly string[]) => Sql,
 ): Promise<void> {
-  let after: string | undefined = ''
-  while (after !== undefined && stopping?.aborted !== true) {
+  let after: LookedAt | undefined
+  while (stopping?.aborted !== true) {
     const statement = select(after)
     after = await db.tx(
       async (tx) => {
         const rows = await tx.many(LookedAt, statement)
         const ids = rows.filter(({ isKept }) => !isKept).map(({ id }) => id)
-        const locked = sql`select id from ${table} where id = any(${ids}::text[]) for update skip locked`
-        if (ids.length > 0) await tx.run(sql`delete from ${table} where id = any(array(${locked}))`)
-        return rows.length < lookedAtMax ? undefined : rows.at(-1)?.id
+        if (ids.length > 0) await tx.run(change(ids))
+        return rows.length < lookedAtMax ? undefined : rows.at(-1)
       },
       { readsInOrder: true },
     )
+    if (after === undefined) return
   }
+}
+
+const locked = (table: Sql, ids: readonly string[]): Sql => sql`
+  id = any(array(select id from ${table} where id = any(${ids}::text[]) order by id for update skip locked))`
+
+/** Deletes rows in the order of their ids, except those that are kept. */
+function deleteUnlessKept(sweep: Sweep<Db>, table: Sql, select: (after: string) => Sql): Promise<void> {
+  return changeUnlessKept(
+    sweep,
+    (after) => select(after?.id ?? ''),
+    (ids) => sql`delete from ${table} where ${locked(table, ids)}`,
+  )
+}
+
+/**
+ * Ends deliveries that were created before the bound and are still pending: they wait behind more than their endpoint accepts. They are found by their
+ * events, in the index of pending deliveries; a replay of an old event is a delivery of its own and begins anew.
+ */
+export function endOldDeliveries(sweep: Sweep<Db>, { now, oldest }: { readonly now: Date; readonly oldest: Date }) {
+  const eventsBefore = firstIdAt('evt', oldest.getTime() + idLagMsMax)
+  const before = firstIdAt('del', oldest.getTime())
+  return changeUnlessKept(
+    sweep,
+    (after) => sql`
+    select id, event_id, id >= ${before} as is_kept from webhook_deliveries
+    where status = 'pending' and event_id < ${eventsBefore} and (event_id, id) > (${after?.eventId ?? ''}, ${after?.id ?? ''})
+    order by event_id, id limit ${lookedAtMax}`,
+    (ids) => sql`
+    update webhook_deliveries set status = 'dead', due_at = null, ended_at = ${now}
+    where status = 'pending' and ${locked(sql`webhook_deliveries`, ids)}`,
+  )
 }
 
 /**

@@ -210,6 +210,8 @@ test('events and their deliveries are kept for 30 days, and longer while a deliv
   clock.forward(29 * 86_400_000)
   await sweep()
   expect(await left()).toBe(2)
+  const replay = { deliveryId: tested.body.id }
+  expect((await world.call(own.testKey, 'POST', `/webhooks/${hook.body.id}/replay`, replay)).status).toBe(202)
   clock.forward(2 * 86_400_000)
   expect(codeOf(await world.call(own.testKey, 'GET', `/events/${plain}`))).toBe('event-not-found')
   await sweep()

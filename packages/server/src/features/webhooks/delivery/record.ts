@@ -1,5 +1,6 @@
 import { instantOf } from '../../../platform/clock.ts'
 import { batch } from '../../../platform/db/batch.ts'
+import { firstIdAt } from '../../../platform/db/page.ts'
 import { forTenant, systemCtx } from '../../../platform/work/runner.ts'
 import { endPending } from '../delivery-store.ts'
 import type { Deps } from '../ports.ts'
@@ -9,6 +10,8 @@ import type { Sent } from './send.ts'
 
 /** An endpoint that accepted nothing for this long is turned off. */
 const failingMsMax = 5 * 86_400_000
+/** Retries take less than this, unless a delivery waits behind many others of its endpoint. */
+const retriesMsMax = 2 * 86_400_000
 const batchItemsMax = 500
 /** One batch is written at a time, while the next fills. */
 const batchesMax = 1
@@ -37,7 +40,7 @@ export function createRecord(deps: Deps): (sent: Sent) => Promise<void> {
     await disableOnce(sent.endpoint, reason).catch((error: unknown) => {
       deps.log.warn(
         { err: error, webhookId: sent.endpoint.id },
-        'a webhook could not be disabled; its next dead delivery does it',
+        'a webhook could not be disabled; its next failed delivery does it',
       )
     })
   }
@@ -65,17 +68,26 @@ function healthOf(outcomes: readonly Sent[]) {
 type Reason = 'gone' | 'failing'
 
 /**
- * Returns for each delivery the reason to turn its endpoint off, if there is one: a 410, or a dead delivery of an endpoint that has accepted nothing
- * for five days. The outcomes are already stored, so if a process dies before it does so, the next dead delivery turns the endpoint off.
+ * Returns for each delivery the reason to turn its endpoint off, if there is one: a 410, or an endpoint that has accepted nothing for five days and fails
+ * a delivery for the last time, or one that is older than all retries take: an endpoint that hangs may get more deliveries than it ever fails for the last
+ * time. The outcomes are already stored, so if a process dies before it does so, the next such delivery turns the endpoint off.
  */
 async function reasonsOf(
   deps: Pick<Deps, 'clock' | 'db'>,
   outcomes: readonly Sent[],
 ): Promise<readonly (Reason | undefined)[]> {
-  const dying = outcomes.filter(({ status }) => status === 'dead').map(({ endpoint }) => endpoint.id)
-  if (dying.length === 0) return outcomes.map(() => undefined)
-  const before = instantOf(deps.clock.now().getTime() - failingMsMax)
-  const failing = new Set(await listFailingSince(deps.db, dying, before))
+  const now = deps.clock.now().getTime()
+  const before = instantOf(now - failingMsMax)
+  const firstRecent = firstIdAt('del', now - retriesMsMax)
+  const isEnding = ({ status, endpoint: { failingSince }, attempts }: Sent): boolean =>
+    status === 'dead' ||
+    (status === 'pending' &&
+      failingSince !== null &&
+      failingSince <= before &&
+      attempts.some(({ deliveryId }) => deliveryId < firstRecent))
+  const ending = outcomes.filter(isEnding).map(({ endpoint }) => endpoint.id)
+  if (ending.length === 0) return outcomes.map(() => undefined)
+  const failing = new Set(await listFailingSince(deps.db, ending, before))
   return outcomes.map(({ isGone, endpoint }) => (isGone ? 'gone' : failing.has(endpoint.id) ? 'failing' : undefined))
 }
 
