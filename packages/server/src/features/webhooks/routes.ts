@@ -144,6 +144,7 @@ export const webhookOperations: readonly Operation<Deps>[] = [
     output: Delivery,
     errors: { ...notFound, ...disabled },
     cost: () => sampleEventCost,
+    settingCost: 1,
     run: (ctx, { params }) => testWebhook(ctx, params.webhookId),
   }),
   operation({
