@@ -137,17 +137,21 @@ export async function deleteInvitation(tx: Tx, organisationId: OrganisationId, a
 
 const Invited = z.object({ accountId: id('acc') })
 
-/** Invitations that these keys made, or those to these roles that an account or one of its keys made. */
+/** Invitations that these keys made, or those to these roles that an account or one of its keys made, if it might invite. */
 export type InvitedBy =
   | { readonly apiKeyIds: readonly ApiKeyId[] }
-  | { readonly accountId: AccountId; readonly roles: readonly Role[] }
+  | { readonly accountId: AccountId; readonly mayInvite: boolean; readonly roles: readonly Role[] }
 
-/** Removes those of the invitations that nobody has accepted; returns the accounts that were invited. */
+/**
+ * Removes those of the invitations that nobody has accepted; returns the accounts that were invited. An invitation from before accounts were recorded may
+ * be of any owner or admin.
+ */
 export async function deleteInvitationsBy(tx: Tx, organisationId: OrganisationId, by: InvitedBy): Promise<AccountId[]> {
   const isBy =
     'apiKeyIds' in by
       ? sql`invited_by_key = any(${by.apiKeyIds}::text[])`
-      : sql`invited_by = ${by.accountId} and role = any(${by.roles}::text[])`
+      : sql`(invited_by = ${by.accountId} or (invited_by is null and ${by.mayInvite}))
+          and role = any(${by.roles}::text[])`
   const rows = await tx.many(
     Invited,
     sql`delete from members where organisation_id = ${organisationId} and accepted_at is null and ${isBy} returning account_id`,

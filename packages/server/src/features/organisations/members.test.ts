@@ -195,6 +195,23 @@ test.each([
   },
 )
 
+test('an invitation from before invitations named an account ends with the first admin who is removed, not with a member', async () => {
+  const org = await world.organisation()
+  const owner = await browserOfOwner(org)
+  const [admin, member] = [
+    await invite(world, { owner, organisationId: org.id, email: anEmail(), role: 'admin' }),
+    await invite(world, { owner, organisationId: org.id, email: anEmail(), role: 'member' }),
+  ]
+  const invited = (await admin.call('POST', path, { email: anEmail(), role: 'admin' })).body.accountId
+  await world.database.db.run(sql`
+    update members set invited_by = null where organisation_id = ${org.id} and account_id = ${String(invited)}`)
+  const isInvitedWithout = async (gone: Browser) => {
+    await owner.call('DELETE', `${path}/${(await gone.call('GET', '/account')).body.id}`)
+    return (await owner.call('GET', path)).list.some(({ accountId }) => accountId === invited)
+  }
+  expect([await isInvitedWithout(member), await isInvitedWithout(admin)]).toEqual([true, false])
+})
+
 const keysPath = '/organisations/current/api-keys'
 const keyOf = async (by: Browser) => (await by.call('GET', keysPath)).list[0]?.id
 const newKey = { name: 'Late', environment: 'test' }

@@ -188,7 +188,8 @@ function setRole(
     if (member.role === role && member.isLive === isLive) return shown(member)
     if (member.role !== role) await refuseLastOwner(tx, organisationId, member)
     await markRole(tx, organisationId, { accountId, role, isLive, at: ctx.clock.now() })
-    await endInvitations(ctx, tx, organisationId, { accountId, roles: roles.slice(0, roles.indexOf(role)) })
+    const ended = { accountId, mayInvite: mayInvite(member), roles: roles.slice(0, roles.indexOf(role)) }
+    await endInvitations(ctx, tx, organisationId, ended)
     await moveQuotaAccount(tx, organisationId)
     const details = { from: member.role, to: role, isLive }
     await auditIn(
@@ -220,7 +221,7 @@ export async function removeMember(
     refuseTestKey(ctx, member)
     await refuseLastOwner(tx, organisationId, member)
     await deleteMember(tx, organisationId, accountId)
-    await endInvitations(ctx, tx, organisationId, { accountId, roles })
+    await endInvitations(ctx, tx, organisationId, { accountId, mayInvite: mayInvite(member), roles })
     await moveQuotaAccount(tx, organisationId)
     const details = { role: member.role }
     await auditIn(
@@ -233,6 +234,9 @@ export async function removeMember(
   })
   if (!wasMember) throw fail('member-not-found')
 }
+
+const mayInvite = ({ role, status }: MemberRow): boolean =>
+  status === 'active' && (role === 'owner' || role === 'admin')
 
 async function refuseLastOwner(tx: Tx, organisationId: OrganisationId, member: MemberRow): Promise<void> {
   if (member.role === 'owner' && member.status === 'active' && (await countOwners(tx, organisationId)) === 1)
