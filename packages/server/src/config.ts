@@ -104,7 +104,7 @@ export interface Config {
   readonly vaultTtls?: Readonly<
     Partial<Record<PlanName, { readonly secondsDefault: number; readonly secondsMax: number }>>
   >
-  /** Most valid tokens and tickets of one vault. */
+  /** Most valid tokens and unused tickets of one vault. */
   readonly vaultTokensMax: number
 }
 

@@ -45,7 +45,7 @@ export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
   readonly endedReaders: EndedReaders
   /** Bounds from the deployment's configuration that replace the plan's. */
   readonly vaultTtls?: Readonly<Partial<Record<PlanName, TtlBounds>>>
-  /** Most valid tokens and tickets of one vault. */
+  /** Most valid tokens and unused tickets of one vault. */
   readonly vaultTokensMax: number
   /** Returns the receipt of the payment that bought a vault, as the seal stores it; undefined if there is no such payment. */
   readonly receiptForSeal?: (db: Queryable, tenant: Tenant, paymentId: PaymentId) => Promise<JsonObject | undefined>

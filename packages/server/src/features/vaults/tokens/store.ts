@@ -35,15 +35,17 @@ export async function insertToken(tx: Tx, tenant: Tenant, token: NewTokenRow): P
 const Counted = z.object({ count: z.bigint(), firstEnd: z.date().nullable() })
 
 /**
- * Returns how many valid tokens a vault has, and when the first of them expires. Below `max` it counts also those whose maker's access ended, which
- * only a read of each maker shows. It reads each maker once, however many tokens it made.
+ * Returns how many valid tokens and unused tickets a vault has, and when the first of them expires. Below `max` it counts also those whose maker's access
+ * ended, which only a read of each maker shows. It reads each maker once, however many tokens it made. A used ticket opens nothing more: open streams
+ * have a limit of their own.
  */
 export async function countTokens(
   db: Queryable,
   { vaultId, now, max }: { readonly vaultId: VaultId; readonly now: Date; readonly max: number },
 ): Promise<z.output<typeof Counted>> {
   const count = sql`count(*) as count, min(expires_at) as first_end`
-  const valid = sql`from vault_tokens where vault_id = ${vaultId} and revoked_at is null and expires_at > ${now}`
+  const valid = sql`
+    from vault_tokens where vault_id = ${vaultId} and revoked_at is null and opened_at is null and expires_at > ${now}`
   const all = await db.one(Counted, sql`select ${count} ${valid}`)
   if (all.count < max) return all
   return db.one(

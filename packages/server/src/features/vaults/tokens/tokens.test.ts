@@ -330,13 +330,21 @@ test('a vault has a limited number of valid tokens; one more waits until the fir
     for (const body of [{}, { kind: 'ticket' }]) expect((await make(body)).status).toBe(201)
     const refused = await make()
     expect([refused.status, codeOf(refused)]).toEqual([429, 'rate-limit-exceeded'])
-    expect(refused.body.detail).toMatch(/^The vault has 3 valid tokens and tickets/)
+    expect(refused.body.detail).toMatch(/^The vault has 3 valid tokens and unused tickets/)
     expect(refused.headers.get('retry-after')).toBe('60')
     expect((await make({}, other)).status).toBe(201)
     limited.pass(60_001)
     expect([(await make()).status, (await make()).status]).toEqual([201, 429])
     expect((await limited.call(owner, 'DELETE', `${path}/${first.body.id}`)).status).toBe(204)
     expect([(await make()).status, (await make()).status]).toEqual([201, 429])
+    const tickets = await tokensOf()
+    for (let opened = 0; opened < 4; opened++) {
+      const { status, body } = await make({ kind: 'ticket' }, tickets)
+      expect(status, 'a ticket that has opened its stream counts no more').toBe(201)
+      const stream = await fetch(`${limited.world.base}${tickets.replace('tokens', 'events')}?ticket=${body.token}`)
+      expect(stream.status).toBe(200)
+      await stream.body?.cancel()
+    }
   } finally {
     await limited.world.stop()
   }

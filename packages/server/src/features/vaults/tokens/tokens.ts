@@ -59,7 +59,7 @@ async function refuseTooMany(ctx: Pick<Ctx, 'clock' | 'vaultTokensMax'>, tx: Tx,
   const { count, firstEnd } = await countTokens(tx, { vaultId, now, max })
   if (count < max) return
   throw failPlatform('rate-limit-exceeded', {
-    detail: `The vault has ${max} valid tokens and tickets, as many as a vault may have. Revoke some, or wait until one expires.`,
+    detail: `The vault has ${max} valid tokens and unused tickets, as many as a vault may have. Revoke some, or wait until one expires.`,
     retryAfterSeconds: Math.max(1, Math.ceil(((firstEnd ?? now).getTime() - now.getTime()) / 1_000)),
   })
 }
