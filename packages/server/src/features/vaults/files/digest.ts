@@ -49,15 +49,17 @@ export function checkOf(claimed: readonly ClaimedDigest[]): DigestCheck {
   }
 }
 
-/** Yields the same content and updates the checks with each chunk first. */
+/** Yields the same content and updates the checks with each chunk first. Ends with the error of `verify`, if it throws. */
 export async function* watched(
   content: AsyncIterable<Uint8Array>,
   checks: readonly DigestCheck[],
+  verify: () => void,
 ): AsyncGenerator<Uint8Array> {
   for await (const chunk of content) {
     for (const check of checks) check.update(chunk)
     yield chunk
   }
+  verify()
 }
 
 /** Returns `Repr-Digest` of a whole content, whatever part of it is sent. Source: RFC 9530 section 3. */

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { fetch as undiciFetch } from 'undici'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { aFileStage, content, type FileStage, mebibyte } from '../../../../test/files/file-stage.ts'
 import { boundary, formOf, formType, hangingUpload } from '../../../../test/files/uploads.ts'
 import { countersOf, hourMs } from '../../../../test/stories/vaults-stage.ts'
@@ -87,6 +87,7 @@ test('a Content-Digest of the file, of the whole body or of the part is verified
   const before = await countersOf(stage.world, org)
 
   const other = field(randomBytes(8))
+  const put = vi.spyOn(stage.world.server.deps.blobs, 'put')
   for (const refused of [
     await send({}, { 'content-digest': other }),
     await send({}, { 'content-digest': `${field(content)}, ${field(body, 'sha512')}` }),
@@ -94,6 +95,9 @@ test('a Content-Digest of the file, of the whole body or of the part is verified
     await send({ headers: [`Content-Digest: ${other}`] }, { 'content-digest': field(content) }),
   ])
     expect([refused.status, codeOf(refused)]).toEqual([422, 'digest-mismatch'])
+  const ended = await Promise.allSettled(put.mock.results.map(({ value }) => value))
+  expect(ended.map(({ status }) => status)).toEqual(Array(4).fill('rejected'))
+  put.mockRestore()
   for (const refused of [
     await sendRaw(body, { 'content-digest': 'sha-256=x' }),
     await send({ headers: ['Content-Digest: x'] }),

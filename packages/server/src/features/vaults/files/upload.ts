@@ -84,26 +84,28 @@ interface Received {
 
 /**
  * Stores the form's file and checks the claimed digests: a part's own digest covers the file, and the request's digest covers the
- * whole body as the specification defines it, or the file, which is all that most senders can compute.
+ * whole body as the specification defines it, or the file, which is all that most senders can compute. The content ends when the whole body has
+ * arrived, and a mismatch ends it with an error, so that a small file is refused before the storage gets it.
  */
-async function receive(
+function receive(
   ctx: Ctx,
   { claimed, ...request }: StreamRequest & { readonly claimed: readonly ClaimedDigest[] },
   reservation: Reservation,
 ): Promise<Received> {
   const [ofBody, ofFile] = [checkOf(claimed), checkOf(claimed)]
   if (claimed.length > 0) request.stream?.on('data', ofBody.update)
-  const { ofPart, ...received } = await readForm(request, async ({ content, claimed: ofItself, ...file }) => {
+  return readForm(request, async ({ content, claimed: ofItself, ...file }) => {
     const ofPart = checkOf(ofItself)
     const isChecked = ofItself.length + claimed.length > 0
-    const read = inTime(ctx, releaseChunks(isChecked ? watched(content, [ofPart, ofFile]) : content))
+    const verify = (): void => {
+      const isAsClaimed = [ofBody, ofFile].some((check) => check.matches())
+      if (!isAsClaimed || !ofPart.matches()) throw fail('digest-mismatch')
+    }
+    const read = inTime(ctx, releaseChunks(isChecked ? watched(content, [ofPart, ofFile], verify) : content))
     const as = { key: reservation.blobKey, bytesMax: reservation.plan.fileBytes, owner: shareOwnerOf(ctx) }
     const blob = await ctx.blobs.put(withinQuota(ctx, reservation, read), as)
-    return { file, blob, ofPart }
+    return { file, blob }
   })
-  const isAsClaimed = [ofBody, ofFile].some((check) => check.matches())
-  if (!isAsClaimed || !ofPart.matches()) throw fail('digest-mismatch')
-  return received
 }
 
 /** Creates the file; nothing else does. Locks the vault's row, then the counter, as everywhere in this feature. */
