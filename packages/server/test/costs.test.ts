@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { operations } from '../src/operations.ts'
+import { formOf, upload } from './files/uploads.ts'
 import { aWorld, codeOf, type Org, unreachableMain, type World } from './world.ts'
 
 // What operations take from the rate limits of their caller, about one for each millisecond of CPU.
@@ -29,6 +30,7 @@ test.each<readonly [id: string, body: unknown, cost: number]>([
   ['facilitator.resources', undefined, 5],
   ['webhooks.replay', { since: new Date(0), dryRun: false }, 1],
   ['webhooks.replay', { since: new Date(0), dryRun: true }, 10],
+  ['vaults.files.add', undefined, 5],
 ])('%s with %j costs %i requests', (id, body, cost) => {
   expect(costOf(id, body)).toBe(cost)
 })
@@ -77,6 +79,14 @@ test('a page of any list costs as many requests as pages of 50 items, in JSON an
   expect(await spentBy('/payments/logs?limit=500', 'text/csv')).toBe(10)
   expect(await spentBy('/wallet-infra/transfers?limit=500', 'text/csv')).toBe(10)
   expect(await spentBy('/events?limit=500')).toBe(10)
+})
+
+test('the upload of a file costs five requests', async () => {
+  const vault = await world.call(org.testKey, 'POST', '/vaults', {})
+  const before = left(vault.headers)
+  const form = formOf({ filename: 'a.txt', content: 'a' })
+  const sent = await upload(world.base, { key: org.testKey, vaultId: String(vault.body.id), body: form })
+  expect([sent.status, before - left(sent.headers)]).toEqual([201, 5])
 })
 
 test('a thousand child addresses leave an organisation the rest of its limit, and a second thousand waits', async () => {

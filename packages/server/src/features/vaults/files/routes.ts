@@ -60,6 +60,8 @@ export const vaultFileOperations: readonly Operation<Deps>[] = [
     output: VaultFile,
     status: 201,
     errors: uploadErrors,
+    // Its transactions, and a request to the storage, which an operator may pay for.
+    cost: () => 5,
     idempotency: 'intent',
     readContent: readRepeat,
     resume: (ctx, fileId) => presentFile(ctx, fileId),
