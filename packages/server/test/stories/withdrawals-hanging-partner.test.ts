@@ -35,12 +35,16 @@ afterAll(() => world?.stop())
 async function agreed(owner: Org, count: number, { environment = 'test', age = '1 day' } = {}): Promise<void> {
   const last = made + count
   const walletId = newId('mwt', world.server.deps)
+  const bankAccountId = newId('bac', world.server.deps)
+  await world.database.db.run(sql`
+    insert into bank_accounts (id, organisation_id, environment, account_name, currency, masked_account, is_active, details, created_at)
+    values (${bankAccountId}, ${owner.id}, ${environment}, 'Jane Doe', 'GBP', '****5678', true, '\\x00', now())`)
   const own = {
     id: `'wdr_' || lpad(n::text, 26, '0')`,
     organisation_id: `'${owner.id}'`,
     environment: `'${environment}'`,
     wallet_id: `'${walletId}'`,
-    bank_account_id: `'${newId('bac', world.server.deps)}'`,
+    bank_account_id: `'${bankAccountId}'`,
     from_address: `'0x${'1'.repeat(40)}'`,
     deposit_address: `'0x${'2'.repeat(40)}'`,
     chain: `'base'`,

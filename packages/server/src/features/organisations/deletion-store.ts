@@ -54,7 +54,8 @@ function isWithoutMoney(organisationId: OrganisationId, paymentId: Sql): Sql {
 function hasToken(organisationId: OrganisationId, now: Date): Sql {
   return sql`exists (
     select from vault_tokens as token
-    where token.organisation_id = ${organisationId} and token.vault_id = vaults.id and token.kind = 'token' and token.revoked_at is null and token.expires_at > ${now}
+    where token.organisation_id = ${organisationId} and token.vault_id = vaults.id and token.kind = 'token' and token.revoked_at is null
+      and token.opened_at is null and token.expires_at > ${now}
       and not exists (select from api_keys where api_keys.id = token.made_by and api_keys.revoked_at is not null))`
 }
 

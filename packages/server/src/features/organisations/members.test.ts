@@ -212,6 +212,17 @@ test('an invitation from before invitations named an account ends with the first
   expect([await isInvitedWithout(member), await isInvitedWithout(admin)]).toEqual([true, false])
 })
 
+test('an owner invitation from before invitations named an account stays when an admin gets the live environment', async () => {
+  const org = await world.organisation()
+  const owner = await browserOfOwner(org)
+  const invited = (await owner.call('POST', path, { email: anEmail(), role: 'owner' })).body.accountId
+  const admin = (await owner.call('POST', path, { email: anEmail(), role: 'admin' })).body.accountId
+  await world.database.db.run(sql`
+    update members set invited_by = null, is_live = is_live and account_id <> ${String(admin)} where organisation_id = ${org.id} and accepted_at is null`)
+  expect((await owner.call('PATCH', `${path}/${admin}`, { role: 'admin' })).status).toBe(200)
+  expect((await owner.call('GET', path)).list.map(({ accountId }) => accountId)).toContain(invited)
+})
+
 const keysPath = '/organisations/current/api-keys'
 const keyOf = async (by: Browser) => (await by.call('GET', keysPath)).list[0]?.id
 const newKey = { name: 'Late', environment: 'test' }

@@ -188,7 +188,8 @@ function setRole(
     if (member.role === role && member.isLive === isLive) return shown(member)
     if (member.role !== role) await refuseLastOwner(tx, organisationId, member)
     await markRole(tx, organisationId, { accountId, role, isLive, at: ctx.clock.now() })
-    const ended = { accountId, mayInvite: mayInvite(member), roles: roles.slice(0, roles.indexOf(role)) }
+    const isLower = roles.indexOf(role) > roles.indexOf(member.role)
+    const ended = { accountId, mayInvite: isLower && mayInvite(member), roles: roles.slice(0, roles.indexOf(role)) }
     await endInvitations(ctx, tx, organisationId, ended)
     await moveQuotaAccount(tx, organisationId)
     const details = { from: member.role, to: role, isLive }

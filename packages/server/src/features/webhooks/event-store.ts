@@ -108,7 +108,8 @@ function deleteUnlessKept(sweep: Sweep<Db>, table: Sql, select: (after: string) 
 
 /**
  * Ends deliveries that were created before the bound and are still pending: they wait behind more than their endpoint accepts. They are found by their
- * events, in the index of pending deliveries; a replay of an old event is a delivery of its own and begins anew.
+ * events, in the index of pending deliveries, and ended by their keys: by status the planner could read all pending ones. A replay of an old event is a
+ * delivery of its own and begins anew.
  */
 export function endOldDeliveries(sweep: Sweep<Db>, { now, oldest }: { readonly now: Date; readonly oldest: Date }) {
   const eventsBefore = firstIdAt('evt', oldest.getTime() + idLagMsMax)
@@ -121,7 +122,7 @@ export function endOldDeliveries(sweep: Sweep<Db>, { now, oldest }: { readonly n
     order by event_id, id limit ${lookedAtMax}`,
     (ids) => sql`
     update webhook_deliveries set status = 'dead', due_at = null, ended_at = ${now}
-    where status = 'pending' and ${locked(sql`webhook_deliveries`, ids)}`,
+    where ended_at is null and ${locked(sql`webhook_deliveries`, ids)}`,
   )
 }
 

@@ -10,8 +10,8 @@ import type { Sent } from './send.ts'
 
 /** An endpoint that accepted nothing for this long is turned off. */
 const failingMsMax = 5 * 86_400_000
-/** Retries take less than this, unless a delivery waits behind many others of its endpoint. */
-const retriesMsMax = 2 * 86_400_000
+/** Retries take less than this, also with the longest pauses that a receiver may request, unless a delivery waits behind many others of its endpoint. */
+const retriesMsMax = 6 * 86_400_000
 const batchItemsMax = 500
 /** One batch is written at a time, while the next fills. */
 const batchesMax = 1
