@@ -8,7 +8,9 @@ export async function repeatWhile(
   piece: () => Promise<boolean>,
   timesMax = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  for (let times = 0; times < timesMax && stopping?.aborted !== true && (await piece()); ) times += 1
+  for (let times = 0; times < timesMax && stopping?.aborted !== true; times += 1) {
+    if (!(await piece())) return
+  }
 }
 
 export interface Retry {

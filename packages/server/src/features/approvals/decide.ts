@@ -92,7 +92,7 @@ export function cancel(ctx: Ctx, approvalId: ApprovalId): Promise<Approval> {
   })
 }
 
-/** Stores a decision that ends a request. Throws 409 if it waits no more, also when the witness covers that. */
+/** Stores a decision that ends a request, and returns when the witness covers it. If the request no longer waits, throws 409, also once it is covered. */
 async function endWaiting(
   ctx: Ctx,
   approvalId: ApprovalId,

@@ -9,7 +9,7 @@ const Atto = z.string().transform((text) => BigInt(text))
 const PolicyRow = z.object({ document: EffectivePolicy, updatedAt: z.date() })
 export type PolicyRow = z.output<typeof PolicyRow>
 
-/** A policy, and when it was read by the database's clock: the clocks of the processes differ, and a window is as long at each of them. */
+/** A policy, and the database's time when it was read. Windows are computed from that time, because the clocks of processes differ. */
 const PolicyAtRow = PolicyRow.extend({ readAt: z.date() })
 export type PolicyAt = z.output<typeof PolicyAtRow>
 

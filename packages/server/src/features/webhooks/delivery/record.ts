@@ -10,7 +10,10 @@ import type { Sent } from './send.ts'
 
 /** An endpoint that accepted nothing for this long is turned off. */
 const failingMsMax = 5 * 86_400_000
-/** Retries take less than this, also with the longest pauses that a receiver may request, unless a delivery waits behind many others of its endpoint. */
+/**
+ * A delivery takes less than this for all of its attempts, also with the longest pauses that a receiver may request, unless it waits behind many
+ * others of its endpoint.
+ */
 const retriesMsMax = 6 * 86_400_000
 const batchItemsMax = 500
 /** One batch is written at a time, while the next fills. */
@@ -68,9 +71,10 @@ function healthOf(outcomes: readonly Sent[]) {
 type Reason = 'gone' | 'failing'
 
 /**
- * Returns for each delivery the reason to turn its endpoint off, if there is one: a 410, or an endpoint that has accepted nothing for five days and fails
- * a delivery for the last time, or one that is older than all retries take: an endpoint that hangs may get more deliveries than it ever fails for the last
- * time. The outcomes are already stored, so if a process dies before it does so, the next such delivery turns the endpoint off.
+ * Returns for each delivery the reason to turn its endpoint off, if there is one. The reason is a 410, or an endpoint that has accepted nothing for five
+ * days and fails a delivery for the last time. For such an endpoint a failed delivery that is older than all retries take counts too: if the endpoint
+ * hangs, deliveries may come faster than it fails them for the last time. The outcomes are stored before. If a process dies before it turns the endpoint
+ * off, the next such delivery does.
  */
 async function reasonsOf(
   deps: Pick<Deps, 'clock' | 'db'>,
