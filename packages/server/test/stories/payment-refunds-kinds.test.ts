@@ -1,7 +1,8 @@
 import { type DevChain, fundNative, fundToken, startChain, tokenBalance } from '@purser/devnet'
 import type { Address } from '@purser/protocol'
+import { createTestClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aPaymentBody, facilitatorOf } from '../facilitated.ts'
+import { aPaymentBody, facilitatorOf, withRequirements } from '../facilitated.ts'
 import { aTempoPayer, offerOf, push, type TempoPayer } from '../tempo-payer.ts'
 import { type Answer, aPayer, aWorld, codeOf, type Org, type World } from '../world.ts'
 
@@ -92,4 +93,27 @@ test('a payment of another x402 server is refunded from the wallet that is named
   const before = await tokenBalance(base, 'USDC', payer.account.address)
   expect((await refunded(log?.paymentId, { fromWalletId: master.id })).status).toBe(201)
   await expect.poll(() => tokenBalance(base, 'USDC', payer.account.address), patient).toBe(before + 10_000n)
+})
+
+test('a payment of a server that settles first is not reported as settled after its refund', async () => {
+  const { base: process } = await world.another({ facilitatorWaitMs: 4_000 })
+  const master = await aMaster(base, 'base', 'USDC')
+  const [wallet, payer] = [await world.wallet(org), await aPayer(base)]
+  const body = withRequirements(await aPaymentBody(world, org, { payer, wallet }), {
+    extra: { paymentFlow: 'upfront' },
+  })
+  const node = createTestClient({ mode: 'anvil', transport: http(base.rpcUrl) })
+  await node.setAutomine(false)
+  const pending = await facilitatorOf(process, org.testKey).settle(body)
+  await node.setAutomine(true)
+  await node.mine({ blocks: 1 })
+  expect(pending.body).toMatchObject({ success: false, errorReason: 'settlement_pending' })
+  const [log] = (await call('GET', '/payments/logs?limit=1')).list
+  const path = `/payments/${log?.paymentId}`
+  await expect.poll(async () => (await call('GET', path)).body.status, patient).toBe('settled')
+  expect((await refunded(log?.paymentId, { fromWalletId: master.id, amount: '0.004' })).status).toBe(201)
+  for (const headers of [undefined, { 'idempotency-key': 'after-refund' }]) {
+    const settled = await facilitatorOf(world.base, org.testKey).settle(body, headers)
+    expect(settled.body).toMatchObject({ success: false, errorReason: 'invalid_exact_evm_nonce_already_used' })
+  }
 })

@@ -164,7 +164,7 @@ export function getKnownPayment(db: Queryable, tenant: Tenant, paymentId: string
 
 /**
  * Takes the one success response of a payment; returns false for every caller but the first. The same caller may take it again
- * under the Idempotency-Key `key`, so that a lost response can be repeated.
+ * under the Idempotency-Key `key`, so that a lost response can be repeated. No caller gets it after a refund: the payer would have the money and the goods.
  */
 export async function markSuccessReturned(
   db: Queryable,
@@ -173,6 +173,6 @@ export async function markSuccessReturned(
 ): Promise<boolean> {
   const taken = await db.run(sql`
     update payments set answered_at = coalesce(answered_at, ${now}), answered_to = ${key}
-    where ${idIs(paymentId)} and status = 'settled' and (answered_at is null or answered_to = ${key})`)
+    where ${idIs(paymentId)} and status = 'settled' and refunded_raw = 0 and (answered_at is null or answered_to = ${key})`)
   return taken === 1
 }
