@@ -48,7 +48,7 @@ export const walletFaults: readonly Fault[] = [
     replace: '',
     within: 30,
     isQuick: true,
-    foundBy: 10,
+    foundBy: 6,
   },
   {
     name: 'a-nonce-is-reused',

@@ -120,6 +120,7 @@ export class WalletSimulation {
   async run(): Promise<SimulatedWallets> {
     await this.#stage.clear()
     await this.#stage.setNow(this.#scene.nowMs)
+    await this.#stage.insertKey(this.#apiKeyId)
     const mark = await this.#stage.readMark()
     await this.#ground.marks.create(mark.deployment, nameOfMark(mark))
     await this.#setPolicies()

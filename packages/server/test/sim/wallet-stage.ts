@@ -14,7 +14,7 @@ import { createMasterWallet } from '../../src/features/wallets/managed/create.ts
 import { createBankAccount } from '../../src/features/withdrawals/bank-accounts/bank-accounts.ts'
 import type { Ctx } from '../../src/modules.ts'
 import { sql } from '../../src/platform/db/db.ts'
-import { type ChildAddressId, type Id, id, type MasterWalletId } from '../../src/platform/ids.ts'
+import { type ApiKeyId, type ChildAddressId, type Id, id, type MasterWalletId } from '../../src/platform/ids.ts'
 import type { TestDatabase } from '../database.ts'
 import { SimChain } from './chain.ts'
 import type { Chance } from './chance.ts'
@@ -60,6 +60,12 @@ export async function aWalletStage(database: TestDatabase) {
     near,
     far: networkNamed('arbitrum-sepolia'),
     token: tokenOf(near),
+    /** Makes an API key of the tenant: one that is revoked or unknown moves nothing. */
+    insertKey: (apiKeyId: ApiKeyId) =>
+      theater.db.run(sql`
+        insert into api_keys (id, organisation_id, environment, name, key_hash, last4, created_by, created_at)
+        select ${apiKeyId}, organisation_id, ${tenant.environment}, 'simulated', convert_to(${apiKeyId}, 'UTF8'), 'last', account_id, now() from members
+        where organisation_id = ${tenant.organisationId}`),
     /** The newest mark that the database has; a history begins with it. */
     readMark: () =>
       theater.db.one(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { mayStillRequest } from '../../src/features/approvals/store.ts'
+import { listEndedRequesters } from '../../src/features/approvals/store.ts'
 import { id } from '../../src/platform/ids.ts'
 import { aBrowser, type Browser, ownerOf } from '../people.ts'
 import { aWorld, codeOf, type Org, unreachableMain, type World } from '../world.ts'
@@ -161,8 +161,8 @@ test('who returns by a test key gets back nothing that they had in the live envi
   expect(await makes(guest)).toBe('made')
   expect(await opened()).toEqual([401, 401])
   const tenant = { organisationId: org.id, environment: 'live' } as const
-  const person = { apiKeyId: null, accountId: id('acc').parse(guest.accountId) }
-  const mayRequest = (environment: 'test' | 'live') =>
-    world.database.db.tx((tx) => mayStillRequest(tx, { ...tenant, environment }, person))
-  expect([await mayRequest('live'), await mayRequest('test')]).toEqual([false, true])
+  const accountId = id('acc').parse(guest.accountId)
+  const endedIn = (environment: 'test' | 'live') =>
+    world.database.db.tx((tx) => listEndedRequesters(tx, { ...tenant, environment }, [accountId]))
+  expect([await endedIn('live'), await endedIn('test')]).toEqual([new Set([accountId]), new Set()])
 })

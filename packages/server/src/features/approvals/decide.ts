@@ -2,7 +2,8 @@ import { formatAmount } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import { type Background, type Call, callerId } from '../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../platform/db/db.ts'
-import { failPlatform, Problem } from '../../platform/errors.ts'
+import { Problem } from '../../platform/errors.ts'
+import { unauthorized } from '../../platform/http/authenticate.ts'
 import { newId } from '../../platform/ids.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
@@ -24,10 +25,10 @@ import {
   insertApproval,
   isAnyExpired,
   isAnyToApply,
+  listEndedRequesters,
   lockApproval,
   lockExpired,
   markDecided,
-  mayStillRequest,
   type NewApproval,
   takeToApply,
 } from './store.ts'
@@ -66,7 +67,8 @@ export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approva
     const approvers = await countApprovers(tx, ctx.tenant, { accountId, after: row.createdAt })
     const refusal = whyNotApprove(row, { accountId, approvers: approvers.count, now })
     if (refusal !== undefined) throw refusal
-    if (!(await mayStillRequest(tx, ctx.tenant, row))) throw fail('approval-requester-not-allowed')
+    const ended = await listEndedRequesters(tx, ctx.tenant, [row.apiKeyId ?? row.accountId])
+    if (ended.size > 0) throw fail('approval-requester-not-allowed')
     await reservePolicyAgain(ctx, tx, row)
     const granted = { status: 'granted', at: now, by: accountId, reason: null } as const
     await decideAs(ctx, tx, row, { ...granted, isApproverNewer: approvers.isNewer })
@@ -190,17 +192,35 @@ export async function requestApproval(ctx: Ctx, tx: Tx, wanted: WantedApproval):
   return row.id
 }
 
+/** A call, as far as its caller and tenant. */
+type CallerOf = Pick<Ctx, 'actor' | 'tenant'>
+
 /**
  * Refuses a caller whose key was revoked, or whose membership or role ended, since the call was admitted. For the transaction that stores a movement,
  * after its locks: planning a movement takes seconds.
  */
-export async function refuseEndedCaller({ actor, tenant }: Pick<Ctx, 'actor' | 'tenant'>, tx: Tx): Promise<void> {
-  const accountId = actor.kind === 'person' ? actor.accountId : undefined
-  const apiKeyId = actor.kind === 'api-key' ? actor.apiKeyId : null
-  if (!(await mayStillRequest(tx, tenant, { apiKeyId, accountId })))
-    throw failPlatform('unauthorized', {
-      detail: 'The API key was revoked, or the role of the person ended, before the request had its effect.',
-    })
+export async function refuseEndedCaller(ctx: CallerOf, tx: Tx): Promise<void> {
+  for (const refusal of (await refusalsOfEnded(tx, [{ ctx }])).values()) throw refusal
+}
+
+/** As `refuseEndedCaller`, by one statement for requests of one tenant that share a transaction: returns the refusals of those that must be refused. */
+export async function refusalsOfEnded<R extends { readonly ctx: CallerOf }>(
+  tx: Tx,
+  requests: readonly R[],
+): Promise<ReadonlyMap<R, Error>> {
+  const callers = requests.flatMap(({ ctx }) => callerOf(ctx) ?? [])
+  const tenant = requests[0]?.ctx.tenant
+  if (tenant === undefined || callers.length === 0) return new Map()
+  const ended = await listEndedRequesters(tx, tenant, callers)
+  const refused = requests.filter(({ ctx }) => ended.has(callerOf(ctx) ?? ''))
+  return new Map(refused.map((request) => [request, unauthorized(endedReason)]))
+}
+
+const endedReason = 'it was revoked, or the role of the person ended, before the request had its effect'
+
+/** Returns the API key or the account that makes a call; undefined for work of the service itself. */
+function callerOf({ actor }: CallerOf): ReturnType<typeof callerId> | undefined {
+  return actor.kind === 'api-key' || actor.kind === 'person' ? callerId(actor) : undefined
 }
 
 async function requesterOf(

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/on-any-of.ts'
 import { boundsOf, filtered, type ListedRows, listRows } from '../../platform/db/page.ts'
 import { type AccountId, type ApiKeyId, type Id, id, type MasterWalletId } from '../../platform/ids.ts'
@@ -264,25 +264,27 @@ export function findCreator(
   )
 }
 
-const Allowed = z.object({ isAllowed: z.boolean() })
+const EndedRow = z.object({ id: z.string() })
 
 /**
- * Whether the requester still has the authority: the API key is not revoked, or the person is still a member with a role above viewer in this
- * environment. An expired key still counts.
+ * Returns those of these API keys and accounts of the tenant that may not request movements any more: keys that were revoked, and accounts without a
+ * membership above viewer in this environment. An expired key still may.
  */
-export async function mayStillRequest(
+export async function listEndedRequesters(
   tx: Tx,
-  tenant: Tenant,
-  { apiKeyId, accountId }: { readonly apiKeyId: ApiKeyId | null; readonly accountId?: AccountId | undefined },
-): Promise<boolean> {
-  const { organisationId, environment } = tenant
-  const requester =
-    apiKeyId === null
-      ? sql`members where organisation_id = ${organisationId} and account_id = ${accountId} and accepted_at is not null and role <> 'viewer'
-          and (is_live or ${environment} = 'test')`
-      : sql`api_keys where organisation_id = ${organisationId} and id = ${apiKeyId} and revoked_at is null`
-  const { isAllowed } = await tx.one(Allowed, sql`select exists (select from ${requester}) as is_allowed`)
-  return isAllowed
+  { organisationId, environment }: Tenant,
+  requesters: readonly (ApiKeyId | AccountId)[],
+): Promise<ReadonlySet<string>> {
+  const rows = await tx.many(
+    EndedRow,
+    sql`
+    select given.id from unnest(${anyLength([...new Set(requesters)])}) as given (id)
+    where not exists (select from api_keys where organisation_id = ${organisationId} and api_keys.id = given.id and revoked_at is null)
+      and not exists (
+        select from members where organisation_id = ${organisationId} and account_id = given.id and accepted_at is not null and role <> 'viewer'
+          and (is_live or ${environment} = 'test'))`,
+  )
+  return new Set(rows.map((row) => row.id))
 }
 
 const Approvers = z.object({ count: z.bigint(), isNewer: z.boolean() })

@@ -6,7 +6,7 @@ import { batch } from '../../platform/db/batch.ts'
 import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/db.ts'
 import { isProblem } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
-import { type ApprovalId, requestApproval } from '../approvals/index.ts'
+import { type ApprovalId, refusalsOfEnded, requestApproval } from '../approvals/index.ts'
 import { contendedBy, insertReservations, lockCovered, type NewReservation } from '../funds/index.ts'
 import { countGas, type OutgoingMovement, reservePolicies } from '../wallets/index.ts'
 import { fail } from './errors.ts'
@@ -335,7 +335,9 @@ async function recordBatch(tx: Tx, intents: readonly OwnIntent[]): Promise<reado
     const outcome = outcomes[index]
     return outcome === undefined || outcome instanceof Error ? [] : [{ intent, target: outcome.transferId }]
   })
-  await commitKeys(tx, made)
+  // Sent together.
+  const stored = made.map(({ intent }) => intent)
+  await Promise.all([refuseEnded(tx, stored), commitKeys(tx, made)])
   for (const { intent, target } of made) {
     const { ctx, action, request, plan } = intent
     const { fromToken: token, toAddress: to, amount } = request
@@ -346,6 +348,12 @@ async function recordBatch(tx: Tx, intents: readonly OwnIntent[]): Promise<reado
     })
   }
   return outcomes
+}
+
+/** Throws `RejectedIntents` for those of callers who lost their access since: planning a transfer takes seconds. */
+async function refuseEnded(tx: Tx, intents: readonly OwnIntent[]): Promise<void> {
+  const refusals = await refusalsOfEnded(tx, intents)
+  if (refusals.size > 0) throw new RejectedIntents(refusals)
 }
 
 /** Commits idempotency keys, by one statement. Throws `RejectedIntents` for those whose key a repeat took over. */

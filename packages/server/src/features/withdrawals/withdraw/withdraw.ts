@@ -7,7 +7,13 @@ import { failPlatform, Problem } from '../../../platform/errors.ts'
 import { id, type MasterWalletId, newId } from '../../../platform/ids.ts'
 import { type Page, Reply } from '../../../platform/operation.ts'
 import { openAmount, openCursor, pageOf } from '../../../platform/wire.ts'
-import { type ApprovalId, type ApprovalState, approvalStates, requestApproval } from '../../approvals/index.ts'
+import {
+  type ApprovalId,
+  type ApprovalState,
+  approvalStates,
+  refuseEndedCaller,
+  requestApproval,
+} from '../../approvals/index.ts'
 import { networkFor } from '../../chains/index.ts'
 import { contendedBy, insertReservations, lockCovered, retryOnContention } from '../../funds/index.ts'
 import { findHashes, gasCostOf, planTransfer, type TransferPlan } from '../../transfers/index.ts'
@@ -62,6 +68,7 @@ async function store(ctx: Ctx, request: NewWithdrawal): Promise<Stored> {
     const { walletId, bankAccountId, network, token } = row
     const details = { from: walletId, bankAccountId, network, token, amount: request.amount }
     await ctx.audit(tx, { action: 'withdrawals.create', target: row.id, details })
+    await refuseEndedCaller(ctx, tx)
     await ctx.idempotency?.commit(tx, row.id)
     return { id: row.id, approvalId }
   })
