@@ -148,6 +148,10 @@ export interface Background {
    * taken long has its effect. Not set for work of the service itself.
    */
   readonly refuseEnded?: (() => Promise<void>) | undefined
+  /**
+   * Charges what a stream sends after the head of its response. Returns the seconds until the caller has paid it. Not set for work of the service itself.
+   */
+  readonly owe?: ((cost: number) => number) | undefined
   /** For operations with `idempotency: 'batch'`: the caller's Idempotency-Key, which the handler claims and stores in its batch's transaction. */
   readonly batchedKey?: BatchedKey | undefined
 }

@@ -38,12 +38,15 @@ export interface Admit extends AdmitAddress {
   caller(caller: Caller, reply: Headed): void
   /** Counts what a request costs beyond the one that admitted it. */
   cost(caller: Caller, cost: number, reply: Headed): void
-  /** Charges the additional cost of a request after its response. It delays the caller's next requests. */
-  owe(caller: Caller, cost: number): void
+  /**
+   * Charges the additional cost of a request after its response, or while a stream sends it. It delays the caller's next requests. Returns the seconds
+   * until it is paid.
+   */
+  owe(caller: Caller, cost: number): number
   /** As `cost`, for a guest and all guests of the same owner. */
   guestCost(guest: Caller, cost: number, reply: Headed): void
   /** As `owe`, for a guest and for the expensive requests of all guests of the same owner: other callers of its address do not wait. */
-  oweGuest(guest: Caller, cost: number): void
+  oweGuest(guest: Caller, cost: number): number
   /** Counts a request of a guest against its address. Refuses it while the guest has a debt. */
   guest(guest: { readonly id: string; readonly ip: string }, reply: Headed): void
   /**
@@ -79,7 +82,7 @@ export function chargesOf(
   admit: Admit,
   { actor, shareOwner }: { readonly actor: Actor; readonly shareOwner: string },
   reply: Headed,
-): { charge(cost: number): void; owe(cost: number): void } {
+): { charge(cost: number): void; owe(cost: number): number } {
   const isGuest = actor.kind === 'guest'
   const caller = { id: isGuest ? actor.guestId : actorId(actor), shareOwner }
   const [charge, owe] = isGuest ? [admit.guestCost, admit.oweGuest] : [admit.cost, admit.owe]
@@ -125,10 +128,7 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
     staticFiles: ofAddresses(staticFilesLimit),
     caller: (caller, reply) => count(caller, 1, reply),
     cost: count,
-    owe({ id, shareOwner }, cost) {
-      byKey.owe(id, cost)
-      byOrganisation?.owe(shareOwner, cost)
-    },
+    owe: ({ id, shareOwner }, cost) => Math.max(byKey.owe(id, cost), byOrganisation?.owe(shareOwner, cost) ?? 0),
     guestCost({ id, shareOwner }, cost, reply) {
       check(addressLimit, byGuest(id, cost), reply)
       const shared = byGuestsOf(shareOwner, cost)
@@ -136,10 +136,7 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
       byGuest.owe(id, -cost)
       check(guestsLimit, shared, reply)
     },
-    oweGuest({ id, shareOwner }, cost) {
-      byGuest.owe(id, cost)
-      byGuestsOf.owe(shareOwner, cost)
-    },
+    oweGuest: ({ id, shareOwner }, cost) => Math.max(byGuest.owe(id, cost), byGuestsOf.owe(shareOwner, cost)),
     guest({ id, ip }, reply) {
       strangers.address(ip, reply)
       const own = byGuest(id, 0)

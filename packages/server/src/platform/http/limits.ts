@@ -17,10 +17,10 @@ export interface Admission {
 export interface Limiter {
   (who: string, cost?: number): Admission
   /**
-   * Charges tokens for work that was already done. If too few are left, the next requests wait until they are refilled. A negative cost returns
-   * tokens.
+   * Charges tokens for work that was already done, and returns the seconds until they are paid: 0 if enough were left. Otherwise the next requests wait
+   * until they are refilled. A negative cost returns tokens.
    */
-  readonly owe: (who: string, cost: number) => void
+  readonly owe: (who: string, cost: number) => number
 }
 
 const bucketsMax = 100_000
@@ -80,9 +80,10 @@ export function createLimiter(limit: RateLimit, clock: Clock, owes: 'its-burst' 
       resetSeconds: admitted ? Math.ceil(wait) : Math.max(1, Math.ceil(wait)),
     }
   }
-  const owe = (who: string, cost: number): void => {
+  const owe = (who: string, cost: number): number => {
     const bucket = refilled(who)
     bucket.tokens = Math.min(limit.burst, Math.max(-debtMax, bucket.tokens - cost))
+    return Math.max(0, -bucket.tokens / limit.perSecond)
   }
   return Object.assign(take, { owe })
 }

@@ -263,9 +263,9 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       // A GET has no body, and the ticket of a guest opens one stream only.
       if (method !== 'GET' && performance.now() - request.admittedAt > bodyMsUnchecked) await refuseEnded()
       const takeRefusalRecord = () => context.refusals.take(caller)
-      const ctx = makeCtx(deps, caller, request.id as RequestId, { takeRefusalRecord, refuseEnded })
       const { shareOwner } = caller
       const { charge, owe } = chargesOf(admit, caller, reply)
+      const ctx = makeCtx(deps, caller, request.id as RequestId, { takeRefusalRecord, refuseEnded, owe })
       const requested = { ...rawRequest(request), charge }
       const giveBack = context.settings.take(caller, settingCostOf(operation, requested.body))
       const called = await callOperation(ctx, operation, requested)

@@ -1,9 +1,11 @@
 import type { Tenant } from '../../../platform/ctx.ts'
+import { type Owe, type PayForPage, payForPages, replayCost } from '../../../platform/event-streams/replay-cost.ts'
 import type { SseConnection } from '../../../platform/event-streams/response.ts'
 import { OpenStream } from '../../../platform/event-streams/streams.ts'
 import type { Reader } from '../../../platform/reader.ts'
 import type { VaultId } from '../schema.ts'
 import type { Frame } from './frame.ts'
+import { eventBytesMin } from './store.ts'
 
 /** The access under which a stream is open. The stream ends with it. */
 export type Right =
@@ -19,6 +21,8 @@ export interface StreamOpening {
   readonly right: Right
   /** The sequence number of the event after which it begins. */
   readonly after: number
+  /** Charges its caller for past events. Without it they are free. */
+  readonly owe?: Owe | undefined
 }
 
 /**
@@ -32,15 +36,17 @@ export class EventStream extends OpenStream {
   readonly tenant: Tenant
   readonly vaultId: VaultId
   readonly #right: Right
+  readonly #payForPage: PayForPage
   #isOverdue = false
   /** The sequence number of the last event that was written. */
   sent: number
 
-  constructor({ tenant, owner, vaultId, right, after }: StreamOpening, line: SseConnection) {
+  constructor({ tenant, owner, vaultId, right, after, owe }: StreamOpening, line: SseConnection) {
     super({ owner, reader: right.reader }, line)
     this.tenant = tenant
     this.vaultId = vaultId
     this.#right = right
+    this.#payForPage = payForPages(owe)
     this.sent = after
   }
 
@@ -61,6 +67,12 @@ export class EventStream extends OpenStream {
     else for (const frame of frames) if (frame.sequence > this.sent) this.line.write(frame.bytes)
     this.sent = last.sequence
     if (last.isLast) this.line.end()
+  }
+
+  /** Charges past events. Resolves when the next ones may be read, or the stream is closed. */
+  payFor(frames: readonly Frame[]): Promise<void> {
+    const events = frames.map(({ bytes }) => bytes)
+    return this.#payForPage(replayCost(events, eventBytesMin), this.line)
   }
 
   /** Ends the stream of a vault that is gone, with the event of its expiry if it expired. */

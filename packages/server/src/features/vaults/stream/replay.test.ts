@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
+import { openManually } from '../../../../test/manual-line.ts'
 import { rowsRead } from '../../../../test/rows-read.ts'
 import { toyDeps } from '../../../../test/toy-deps.ts'
 import { type Db, sql, type Tx } from '../../../platform/db/db.ts'
@@ -56,7 +57,7 @@ function aProcess({ db, connectionsMax }: { readonly db: Db; readonly connection
     const live = streams.respond({ ...opening, right: { kind: 'guest', expiresAt } }, 1, Buffer.from(''))
     live.open(new QuickLine(live.closed))
   }
-  return { fairDb, open }
+  return { fairDb, streams, open }
 }
 
 /** A connection whose reader reads everything at once, until it has an event. */
@@ -107,6 +108,34 @@ test('the replays of one owner read as many pages at once as its share, and thos
   }
   expect(served.filter((one) => one === 'org_2')).toHaveLength(200)
   expect(served.slice(0, 100).filter((one) => one === 'org_2').length).toBeGreaterThan(30)
+})
+
+test('past events cost their caller a token for each 64 KiB, and none are read while the caller has a debt', async () => {
+  let [read, paid, isInDebt] = [0, 0, false]
+  const payload = JSON.stringify({ text: 'x'.repeat(65_536) })
+  const many: Db['many'] = async (row) => {
+    read += 1
+    const id = `evt_${String(read).padStart(26, '0')}`
+    return [row.parse({ sequence: read, id, type: 'step', payload, createdAt: new Date(0) })]
+  }
+  const { streams } = aProcess({ db: { ...database.db, many }, connectionsMax: 8 })
+  const owe = (cost: number): number => {
+    paid += cost
+    isInDebt = paid > 3
+    return isInDebt ? 600 : 0
+  }
+  const line = openManually(
+    streams.respond(
+      { tenant, owner: 'acc_1', vaultId, after: 0, right: { kind: 'guest', expiresAt }, owe },
+      100,
+      Buffer.from(''),
+    ),
+  )
+  await expect.poll(() => isInDebt).toBe(true)
+  await turn()
+  expect(read).toBeGreaterThan(2)
+  expect(read).toBeLessThan(6)
+  line.cut()
 })
 
 test('a replay reads with a connection of its owner’s share, and waits while the owner’s requests have all of it', async () => {

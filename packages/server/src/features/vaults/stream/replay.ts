@@ -16,7 +16,7 @@ export interface ReplayDeps extends Pick<Deps, 'db' | 'fairDb' | 'clock' | 'log'
 }
 
 /**
- * Writes the events since the stream's position, a page at a time and no faster than the reader, up to those that existed when it
+ * Writes the events since the stream's position, a page at a time, no faster than the reader, nor than the caller's rate limit, up to those that existed when it
  * opened. Then the hub takes the stream over, or returns how much further it has sent meanwhile. Both happen in one synchronous
  * step, so that no event can fall between the last page and the first live event.
  */
@@ -42,6 +42,7 @@ async function writePage(deps: ReplayDeps, stream: EventStream): Promise<void> {
   stream.endIfExpired(deps.clock.now())
   if (line.isOpen) stream.send(frames, Buffer.concat(frames.map(({ bytes }) => bytes)))
   await line.drained()
+  await stream.payFor(frames)
 }
 
 /** Ends a stream whose vault is gone; one that was closed before its turn is left alone. */

@@ -88,7 +88,7 @@ export interface PageBounds {
 }
 
 /** Fewest bytes that an event counts for in a page: its row, and a payload of the service itself, which counts for no storage. */
-const eventBytesMin = 512
+export const eventBytesMin = 512
 
 /** Returns events after a sequence number, in order; none if the vault is gone. It reads the payloads of those that it returns, and no others. */
 export function listPageAfter(

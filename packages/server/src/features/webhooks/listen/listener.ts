@@ -3,11 +3,12 @@ import { signWebhook, standardSigningText } from '@purser/protocol'
 import type { ServiceSealPort } from '../../../custody/service-seal.ts'
 import { unixSeconds } from '../../../platform/clock.ts'
 import type { Deps, Tenant } from '../../../platform/ctx.ts'
+import { type Owe, type PayForPage, payForPages, replayCost } from '../../../platform/event-streams/replay-cost.ts'
 import type { SseConnection } from '../../../platform/event-streams/response.ts'
 import { OpenStream } from '../../../platform/event-streams/streams.ts'
 import type { Reader } from '../../../platform/reader.ts'
 import { bodyOf, deliveryHeaders } from '../delivery/send.ts'
-import type { Entry, Following, StreamPosition } from './store.ts'
+import type { Entry, Following, Page, StreamPosition } from './store.ts'
 
 export interface Listening extends Following {
   readonly tenant: Tenant
@@ -17,10 +18,15 @@ export interface Listening extends Following {
   readonly secret: string
   /** Whether the stream continues with future events. */
   readonly follows: boolean
+  /** Charges the caller for past events. Without it they are free. */
+  readonly owe?: Owe | undefined
 }
 
 /** Most buffered bytes of a reader before more is sent: signatures must not age in a buffer. */
 const waitingBytesMax = 65_536
+/** Bytes that a past event counts for at least: its signatures take as long as sending these. */
+const eventBytesMin = 4_096
+
 /** One open stream: its filter, its position, and the connection to its reader. */
 export class Listener extends OpenStream implements Following {
   readonly tenant: Tenant
@@ -30,6 +36,10 @@ export class Listener extends OpenStream implements Following {
   position: StreamPosition
   /** The round in which events were last read for it. */
   readIn = 0
+  readonly #payForPage: PayForPage
+  /** Whether past events may be left. New ones are free: the tenant paid for what wrote them. */
+  #isReplay = true
+  #isInDebt = false
 
   constructor(listening: Listening, line: SseConnection) {
     super(listening, line)
@@ -38,11 +48,24 @@ export class Listener extends OpenStream implements Following {
     this.secret = listening.secret
     this.follows = listening.follows
     this.position = listening.position
+    this.#payForPage = payForPages(listening.owe)
   }
 
-  /** Whether its reader accepts more. */
+  /** Whether its reader accepts more, and its caller has no debt. */
   get isReady(): boolean {
-    return this.line.isOpen && this.line.waiting < waitingBytesMax
+    return this.line.isOpen && !this.#isInDebt && this.line.waiting < waitingBytesMax
+  }
+
+  /**
+   * Charges what was sent of a page of past events; a page of which more follow, and whose events may have other types, costs at least a token. Resolves
+   * when the next page may be read, or the stream is closed.
+   */
+  async payFor(frames: readonly Uint8Array[], { isFull }: Pick<Page, 'isFull'>): Promise<void> {
+    if (!this.#isReplay) return
+    this.#isReplay = isFull
+    this.#isInDebt = true
+    await this.#payForPage(Math.max(Number(isFull), replayCost(frames, eventBytesMin)), this.line)
+    this.#isInDebt = false
   }
 }
 

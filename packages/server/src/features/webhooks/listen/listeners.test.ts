@@ -6,6 +6,7 @@ import { toyDeps } from '../../../../test/toy-deps.ts'
 import { isProblem } from '../../../platform/errors.ts'
 import { insertEvents } from '../../../platform/events.ts'
 import type { ApiKeyId } from '../../../platform/ids.ts'
+import type { Listening } from './listener.ts'
 import { Listeners, type ListenersDeps } from './listeners.ts'
 import { beginning, listPages, type StreamPosition } from './store.ts'
 
@@ -41,10 +42,10 @@ function aStage(own: Partial<ListenersDeps> = {}) {
     listeners,
     tenant,
     owner,
-    open(reader: ApiKeyId = 'key_1') {
+    open(reader: ApiKeyId = 'key_1', more: Pick<Listening, 'owe'> = {}) {
       const position = beginning
       return openManually(
-        listeners.respond({ tenant, owner, reader, secret, position, types: undefined, follows: true }),
+        listeners.respond({ tenant, owner, reader, secret, position, types: undefined, follows: true, ...more }),
       )
     },
     publish: (count: number, payload: object = { vaultId: 'vlt_1' }) =>
@@ -112,6 +113,30 @@ test('a reader that reads nothing keeps a few large events in memory and not a p
     .toBe(true)
   expect(lines.map(({ webhookIds }) => webhookIds)).toEqual(lines.map(() => ids))
   expect(Math.max(...lines.map(({ most }) => most))).toBeLessThan(131_072)
+})
+
+test('past events cost their caller what signing them takes, and none are sent while the caller has a debt; new ones are free', async () => {
+  const { listeners, open, publish } = aStage()
+  const past = [...(await publish(250))].sort()
+  let [paid, seconds] = [0, 600]
+  const line = open('key_1', {
+    owe: (cost) => {
+      paid += cost
+      return seconds
+    },
+  })
+  await expect.poll(() => line.webhookIds.length, patience).toBe(100)
+  listeners.wake()
+  await expect.poll(() => paid).toBeCloseTo((100 * 4_096) / 65_536 - 1)
+  expect(line.webhookIds).toEqual(past.slice(0, 100))
+  seconds = 0
+  await expect.poll(() => line.webhookIds, patience).toEqual(past)
+  const before = paid
+  expect(before).toBeGreaterThan((250 * 4_096) / 65_536 - 1)
+  const later = await publish(50)
+  listeners.wake()
+  await expect.poll(() => line.webhookIds.length, patience).toBe(past.length + later.length)
+  expect(paid).toBe(before)
 })
 
 test('a page of large events ends with the one that reaches its bytes', async () => {

@@ -3,7 +3,7 @@ import type { ServiceSealPort } from '../../../custody/service-seal.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { createPoller, type Poller, type Read } from '../../../platform/event-streams/poller.ts'
-import { type EventStreamResponse, openingOf, type SseConnection } from '../../../platform/event-streams/response.ts'
+import { type EventStreamResponse, openingOf } from '../../../platform/event-streams/response.ts'
 import { OpenStreams } from '../../../platform/event-streams/streams.ts'
 import { memoryBudgets } from '../../../platform/memory-budgets.ts'
 import type { EndedReaders, Reader } from '../../../platform/reader.ts'
@@ -120,16 +120,19 @@ export class Listeners {
   }
 
   /**
-   * Sends what its reader accepts of a page, and reads on when the reader has received it. A page that cannot be sent is not skipped: the stream is
+   * Sends what its reader accepts of a page, and reads on later. A page that cannot be sent is not skipped: the stream is
    * closed, and its client reconnects for it.
    */
   async #send(listener: Listener, page: Page): Promise<void> {
     const { line } = listener
+    const sent: Buffer[] = []
     try {
       for (const entry of page.entries) {
         if (!line.isOpen) return
-        if (!listener.isReady) return this.#readOnceDrained(line)
-        line.write(await frameOf(this.#deps, listener, entry))
+        if (!listener.isReady) return this.#readOn(listener, sent)
+        const frame = await frameOf(this.#deps, listener, entry)
+        line.write(frame)
+        sent.push(frame)
         listener.position = entry.position
         if (++this.#signed % entriesPerTurn === 0) await turn()
       }
@@ -138,12 +141,15 @@ export class Listeners {
       return line.cut()
     }
     listener.position = page.next
-    if (page.isFull) this.#readOnceDrained(line)
-    else if (!listener.follows) line.end()
+    if (page.isFull) return this.#readOn(listener, sent)
+    void listener.payFor(sent, page)
+    if (!listener.follows) line.end()
   }
 
-  #readOnceDrained(line: SseConnection): void {
-    void line.drained().then(() => this.wake())
+  /** Reads on when the reader has received what was sent, and its caller has paid for it. */
+  #readOn(listener: Listener, sent: readonly Buffer[]): void {
+    const isPaid = listener.payFor(sent, { isFull: true })
+    void Promise.all([isPaid, listener.line.drained()]).then(() => this.wake())
   }
 }
 
