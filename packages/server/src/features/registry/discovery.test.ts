@@ -72,6 +72,37 @@ test('other organisations find a route while it is public, without its examples'
   expect((await discovered(reader)).items).toEqual([])
 })
 
+test('a route that is made private, reported and made public again keeps its place in the list for an hour', async () => {
+  const [mover, other] = [await world.organisation(), await world.organisation()]
+  const id = await aRoute(mover, '/mover')
+  await setPublic(mover, id, true)
+  await setPublic(other, await aRoute(other, '/other'), true)
+  const pass = (minutes: number) =>
+    world.database.db.run(sql`
+      update registry_routes set last_seen_at = last_seen_at - ${minutes} * interval '1 minute', listed_at = listed_at - ${minutes} * interval '1 minute'
+      where organisation_id in (${mover.id}, ${other.id})`)
+  const order = async () => {
+    const { items } = await discovered(mover)
+    return items.flatMap(({ resource }) => /\/(?:mover|other)$/.exec(resource)?.[0] ?? [])
+  }
+  const moveUp = async () => {
+    await setPublic(mover, id, false)
+    await aRoute(mover, '/mover')
+    await setPublic(mover, id, true)
+  }
+  expect(await order()).toEqual(['/other', '/mover'])
+  await pass(30)
+  await moveUp()
+  expect(await order()).toEqual(['/other', '/mover'])
+  await pass(31)
+  await moveUp()
+  expect(await order()).toEqual(['/mover', '/other'])
+  await Promise.all([
+    setPublic(mover, id, false),
+    world.database.db.run(sql`delete from registry_routes where organisation_id = ${other.id}`),
+  ])
+})
+
 test('filters on payments exclude public routes, as does a search for tools', async () => {
   const org = await world.organisation()
   const id = await aRoute(org, '/filtered')

@@ -70,12 +70,19 @@ const seenAt = ({ lastSeenAt }: ReportedRoute): Sql => sql`
   case when ${lastSeenAt} < last_seen_at + case when is_public then interval '1 hour' else interval '1 minute' end then last_seen_at
     else ${lastSeenAt} end`
 
+/**
+ * The place of a route in the list of public ones. It moves at most once an hour, whatever happens in between: a route that was private for a moment
+ * would otherwise be before all others. Null for a route that was never public, or that an earlier version made so: its place is its last report.
+ */
+const place = sql`coalesce(listed_at, last_seen_at)`
+
 /** Writes a report over the stored route, and counts it. */
 export async function markReported(tx: Tx, tenant: Tenant, seen: ReportedRoute): Promise<void> {
   await tx.run(sql`
     update registry_routes set headers = ${JSON.stringify(seen.headers)}, query_params = ${JSON.stringify(seen.queryParams)},
       body_params = ${JSON.stringify(seen.bodyParams)}, body_content_type = ${seen.bodyContentType}, amount = ${seen.amount},
       protocol = ${seen.protocol}, payment_log_id = ${seen.paymentLogId}, last_seen_at = ${seenAt(seen)},
+      listed_at = case when is_public and ${seen.lastSeenAt} >= ${place} + interval '1 hour' then ${seen.lastSeenAt} else listed_at end,
       protocols = case when ${seen.protocol} = any(protocols) then protocols else protocols || ${seen.protocol}::text end,
       snapshot_count = snapshot_count + 1
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${seen.id}`)
@@ -110,7 +117,8 @@ export function setPublic(
   return tx.maybeOne(
     RouteRow,
     sql`
-    update registry_routes set is_public = ${change.isPublic}
+    update registry_routes set is_public = ${change.isPublic},
+      listed_at = case when ${change.isPublic} and last_seen_at >= ${place} + interval '1 hour' then last_seen_at else ${place} end
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${change.id}
     returning ${columns}`,
   )
@@ -172,7 +180,7 @@ const onSale = sql`not exists (
   select from organisations where organisations.id = registry_routes.organisation_id and organisations.suspended_at is not null)`
 
 /**
- * Returns the routes that all organisations have made public in an environment, those reported last first. If two organisations
+ * Returns the routes that all organisations have made public in an environment, by their places. If two organisations
  * name the same host and route, both are listed: neither replaces the other.
  */
 export function listPublicRoutes(
@@ -184,7 +192,7 @@ export function listPublicRoutes(
     PublicRow,
     sql`
     select ${soldColumns}, organisation_id from registry_routes where environment = ${environment} and is_public and ${onSale}
-    order by last_seen_at desc, id desc limit ${page.limit} offset ${page.offset}`,
+    order by ${place} desc, id desc limit ${page.limit} offset ${page.offset}`,
   )
 }
 
@@ -195,7 +203,7 @@ export async function countPublicRoutes(db: Queryable, environment: Environment,
     sql`
     select count(*) as count from (
       select from registry_routes where environment = ${environment} and is_public and ${onSale}
-      order by last_seen_at desc, id desc limit ${most}) as counted`,
+      order by ${place} desc, id desc limit ${most}) as counted`,
   )
   return Number(row.count)
 }
