@@ -7,6 +7,7 @@ export const steadyWitness: Witness = {
   requireCurrent: () => undefined,
   isCurrent: () => true,
   cover: async () => undefined,
+  coverRepetition: async () => undefined,
   compare: async () => undefined,
   status: async () => 'current',
 }

@@ -101,11 +101,11 @@ async function endWaiting(
   decisionOn: (row: ApprovalRow) => Omit<Decision, 'at'>,
 ): Promise<Approval> {
   const closed = await ctx.db.tx(async (tx) => {
-    tx.beforeReturn(ctx.witness.cover)
     const row = await lockOrFail(ctx, tx, approvalId)
     const decision = decisionOn(row)
     const at = ctx.clock.now()
     const refusal = whyNotOpen(row, at)
+    tx.beforeReturn(refusal === undefined ? ctx.witness.cover : ctx.witness.coverRepetition)
     if (refusal === undefined) await decideAs(ctx, tx, row, { ...decision, at })
     return refusal
   })

@@ -215,8 +215,8 @@ export async function removeMember(
   const wasMember = await ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
     await lockAsCaller(ctx, tx)
-    tx.beforeReturn(ctx.witness.cover)
     const member = await findMember(tx, organisationId, accountId)
+    tx.beforeReturn(member === undefined ? ctx.witness.coverRepetition : ctx.witness.cover)
     if (member === undefined) return false
     refuseRoles(ctx, [member.role])
     refuseTestKey(ctx, member)

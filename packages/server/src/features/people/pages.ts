@@ -178,7 +178,9 @@ async function respondToSignIn(
   }
   const response = await withSemaphores(queues, handle)
   const isSigned = cookie !== undefined && openSignedCookie(cookie, secret) !== undefined
-  if ((isEnd && isSigned) || (response.ok && resetPath.test(path))) await witness.cover()
+  const isReset = response.ok && resetPath.test(path)
+  if (isReset || (isEnd && response.ok && person !== undefined)) await witness.cover()
+  else if (isEnd && isSigned) await witness.coverRepetition()
   return rawResponse(response)
 }
 

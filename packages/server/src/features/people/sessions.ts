@@ -33,9 +33,10 @@ export async function pageOfSessions(
  */
 export async function endSession(ctx: Pick<Ctx, 'db' | 'person' | 'witness'>, sessionId: Id<'ssn'>): Promise<void> {
   const { accountId } = requirePerson(ctx)
-  const wasOpen = await ctx.db.tx((tx) => {
-    tx.beforeReturn(ctx.witness.cover)
-    return deleteSession(tx, accountId, sessionId)
+  const wasOpen = await ctx.db.tx(async (tx) => {
+    const isEnded = await deleteSession(tx, accountId, sessionId)
+    tx.beforeReturn(isEnded ? ctx.witness.cover : ctx.witness.coverRepetition)
+    return isEnded
   })
   if (!wasOpen) throw fail('session-not-found')
 }

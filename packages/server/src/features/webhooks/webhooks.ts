@@ -90,11 +90,11 @@ export async function deleteWebhook(
   webhookId: WebhookId,
 ): Promise<void> {
   const wasPresent = await ctx.db.tx(async (tx) => {
-    tx.beforeReturn(ctx.witness.cover)
     const now = ctx.clock.now()
     const period = periodOf('webhooks', now)
     await lockCounter(tx, ctx.tenant, 'webhooks', period)
     const webhook = await lockWebhook(tx, ctx.tenant, webhookId)
+    tx.beforeReturn(webhook === undefined ? ctx.witness.coverRepetition : ctx.witness.cover)
     if (webhook === undefined) return false
     await markDeleted(tx, ctx.tenant, webhookId, now)
     await endPending(tx, ctx.tenant, webhookId, now)

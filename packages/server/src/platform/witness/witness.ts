@@ -5,6 +5,7 @@ import { failPlatform } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Random } from '../random.ts'
 import { within } from '../within.ts'
+import { atMostEvery } from './at-most-every.ts'
 import { advanceState, findState, insertState, type Mark, type WitnessState } from './store.ts'
 
 /**
@@ -39,11 +40,19 @@ export interface Witness {
    * one mark. Throws `service-unavailable` if the database is behind or no mark can be made.
    */
   cover(): Promise<void>
+  /**
+   * As `cover`, for a request that found its change made already. The process makes at most one mark a second for such requests, which wait for it:
+   * they change nothing, so that no limit of changes counts them.
+   */
+  coverRepetition(): Promise<void>
   /** Compares the database of a connection with the marks, before the connection is used. Never throws, and ends also when the marks do not respond. */
   compare(connection: Queryable): Promise<void>
   /** The result of the last comparison; compares again if it was not `current`. */
   status(): Promise<WitnessStatus>
 }
+
+/** Least interval between the beginnings of marks for repetitions. */
+const repetitionMs = 1_000
 
 /** Interval at which a database that was not current is compared again, while callers request it. */
 const compareAgainMs = 1_000
@@ -155,6 +164,18 @@ export function createWitness(given: WitnessOptions): Witness & { open(db: Db): 
     requireCurrent()
   }
 
+  const cover = (): Promise<void> => {
+    next ??= running
+      // Its own callers got the error.
+      .catch(() => undefined)
+      .then(() => {
+        next = undefined
+        running = advance()
+        return running
+      })
+    return next
+  }
+
   return {
     open(opened) {
       db = opened
@@ -164,17 +185,8 @@ export function createWitness(given: WitnessOptions): Witness & { open(db: Db): 
       if (status !== 'current') void compareAgain()
       return status === 'current'
     },
-    cover() {
-      next ??= running
-        // Its own callers got the error.
-        .catch(() => undefined)
-        .then(() => {
-          next = undefined
-          running = advance()
-          return running
-        })
-      return next
-    },
+    cover,
+    coverRepetition: atMostEvery(cover, repetitionMs),
     compare,
     async status() {
       await compareAgain()

@@ -68,8 +68,9 @@ export async function deleteBankAccount(
   accountId: BankAccountId,
 ): Promise<void> {
   const wasPresent = await ctx.db.tx(async (tx) => {
-    tx.beforeReturn(ctx.witness.cover)
-    if (!(await lockBankAccount(tx, ctx.tenant, accountId))) return false
+    const isPresent = await lockBankAccount(tx, ctx.tenant, accountId)
+    tx.beforeReturn(isPresent ? ctx.witness.cover : ctx.witness.coverRepetition)
+    if (!isPresent) return false
     await markDeleted(tx, ctx.tenant, accountId, ctx.clock.now())
     await ctx.audit(tx, { action: 'withdrawals.bankAccounts.delete', target: accountId })
     return true
