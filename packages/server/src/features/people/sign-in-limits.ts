@@ -22,6 +22,11 @@ const countingPath = /^\/passkey\/verify-registration$/
 /** Attempts of one network address, and, for known browsers, of one person; and what one network address begins. */
 const sourceLimit: RateLimit = { perSecond: 1 / 2, burst: 30 }
 /**
+ * As `sourceLimit`, of a /48 of IPv6: one customer of a provider may have all of its 65,536 blocks, and each would have a limit of its own. A /24 of
+ * IPv4 may be those of many customers.
+ */
+const siteLimit: RateLimit = { perSecond: 5, burst: 300 }
+/**
  * Password attempts of one network address with one e-mail address: a fifth of the rate of all unknown browsers, so that one address cannot use that
  * up.
  */
@@ -82,6 +87,8 @@ export function createSignInLimit(
 ): SignInLimit {
   const ofSource = createLimiter(sourceLimit, clock)
   const ofBeginnings = createLimiter(sourceLimit, clock)
+  const ofSites = createLimiter(siteLimit, clock)
+  const ofBeginningsAtSites = createLimiter(siteLimit, clock)
   const ofPair = createLimiter(pairLimit, clock)
   const ofUnknownBrowsers = createLimiter(unknownBrowsersLimit, clock)
   const ofKnown = createLimiter(knownLimit, clock)
@@ -89,13 +96,18 @@ export function createSignInLimit(
   return (attempt) => {
     const { path, address, cookies, accountId, sent } = attempt
     const source = addressBlock(address)
-    if (beginningPath.test(path)) admit(ofBeginnings(source))
+    const site = source.includes(':') ? addressSite(address) : undefined
+    if (beginningPath.test(path)) {
+      admit(ofBeginnings(source))
+      if (site !== undefined) admit(ofBeginningsAtSites(site))
+    }
     if (accountId !== undefined && changingPath.test(path)) admit(ofChanges(accountId))
     const kind = emailPath.test(path) ? 'mail' : passwordPath.test(path) ? 'password' : undefined
     if (kind === undefined && !otherPath.test(path)) return queuesForUnknown(attempt)
     const email = emailOf(sent)
     const known = kind === undefined || email === undefined ? undefined : knownBrowserOf(cookies, email, browser)
     const admissions = [() => ofSource(known === undefined ? source : `person ${email}`)]
+    if (known === undefined && site !== undefined) admissions.push(() => ofSites(site))
     if (known !== undefined) admissions.push(() => ofKnown(`${kind} ${known}`))
     else if (kind === 'password' && email !== undefined)
       admissions.push(
