@@ -251,7 +251,7 @@ export async function rollUp(db: Db): Promise<number> {
     from wallet_transactions group by 1, 2, 3, 4, 5, 6`)
   await db.run(statement('vacuum (analyze) payment_rollups, settlement_times'))
   const isSigned = sql`select from payments where settlement is not null and settled_at < now() - interval '8 days' limit 1`
-  while ((await db.run(isSigned)) > 0) await dropSignedBytes(db, new Date())
+  while ((await db.run(isSigned)) > 0) await dropSignedBytes({ db }, new Date())
   await db.run(statement('vacuum (full, analyze) payments, relays, chain_transactions, transaction_attempts'))
   return (performance.now() - began) / 1_000
 }

@@ -95,11 +95,28 @@ test('a backlog of payments, relays and transactions that ended long ago loses i
         return result
       }, options),
   }
-  await dropSignedBytes(noting, now)
+  await dropSignedBytes({ db: noting }, now)
   expect(await signedRows()).toEqual([0, 0, 0, 0])
   // A transaction and its attempt, and the place of the walk.
   expect(Math.max(...changed.map(Number))).toBeLessThanOrEqual(2 * perStatementMax + 1)
   expect(await countOf("payments where claim_key is not null and status = 'settled'")).toBe(backlog)
+})
+
+test('a process that stops begins no further batch of a backlog', async () => {
+  await fill('payments', settled, 2_500)
+  const stopping = new AbortController()
+  let batches = 0
+  const counting: Db = {
+    ...db,
+    tx: (work, options) => {
+      batches += 1
+      stopping.abort()
+      return db.tx(work, options)
+    },
+  }
+  await dropSignedBytes({ db: counting, stopping: stopping.signal }, now)
+  expect(batches).toBe(1)
+  expect((await signedRows())[0]).toBeGreaterThan(0)
 })
 
 /** How many rows the transaction has changed. */
@@ -163,10 +180,10 @@ test.each(kept)('%s keeps its signed bytes until it has long ended', async (_, t
   await fill(table, { ...base, ...own })
   if (table === 'chain_transactions') await fill('transaction_attempts', attempt)
   const before = await signedRows()
-  await dropSignedBytes(db, now)
+  await dropSignedBytes({ db }, now)
   expect(await signedRows()).toEqual(before)
   await db.run(statement(`update ${table} set ${ended}`))
-  await dropSignedBytes(db, new Date(now.getTime() + 2 * day))
+  await dropSignedBytes({ db }, new Date(now.getTime() + 2 * day))
   expect(await signedRows()).toEqual([0, 0, 0, 0])
   expect(await countOf('signed_bytes_kept')).toBe(0)
 })
@@ -177,13 +194,13 @@ test('a payment keeps its signature while its relay is open, and a transaction i
   await fill('chain_transactions', sent)
   await fill('transaction_attempts', attempt)
   await fill('transfers', { settled_by: idAt('ctx'), finality_at: recent })
-  await dropSignedBytes(db, now)
+  await dropSignedBytes({ db }, now)
   expect(await signedRows()).toEqual([1, 1, 1, 1])
 })
 
 test('a relay of a transfer, which a reorganization may reopen, keeps its signature', async () => {
   await fill('relays', { ...relayed, purpose: `'transfers'` })
-  await dropSignedBytes(db, now)
+  await dropSignedBytes({ db }, now)
   expect(await signedRows()).toEqual([0, 1, 0, 0])
 })
 
@@ -199,7 +216,7 @@ test('what a refund reads of a permit and of a transaction stays without their s
     2,
     2,
   )
-  await dropSignedBytes(db, now)
+  await dropSignedBytes({ db }, now)
   const Row = z.object({ settlement: z.unknown() })
   expect(
     (await db.many(Row, statement('select settlement from payments order by id'))).map(({ settlement }) => settlement),
@@ -213,10 +230,10 @@ test('a row that another process has locked is not waited for, and is swept a da
   await fill('payments', settled, 3)
   await db.tx(async (tx) => {
     await tx.run(statement(`select from payments order by id limit 1 for update`))
-    await dropSignedBytes(db, now)
+    await dropSignedBytes({ db }, now)
     expect(await countOf('payments where settlement is not null')).toBe(1)
   })
-  await dropSignedBytes(db, new Date(now.getTime() + 2 * day))
+  await dropSignedBytes({ db }, new Date(now.getTime() + 2 * day))
   expect(await countOf('payments where settlement is not null')).toBe(0)
 })
 
@@ -224,9 +241,9 @@ test('a sweep does not read the rows again that it has passed', async () => {
   await fill('payments', settled, 3_000)
   await fill('relays', relayed, 3_000)
   await fill('chain_transactions', sent, 3_000)
-  await dropSignedBytes(db, now)
+  await dropSignedBytes({ db }, now)
   const counted = readsCounted(db, '^(payments|relays|chain_transactions|transaction_attempts)')
-  await dropSignedBytes(counted.db, now)
+  await dropSignedBytes(counted, now)
   // The planner reads both ends of an index.
   expect(counted.rows()).toBeLessThan(20n)
 })

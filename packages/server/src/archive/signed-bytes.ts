@@ -1,7 +1,7 @@
 import { instantOf } from '../platform/clock.ts'
 import type { Db } from '../platform/db/db.ts'
-import { deletionsMax } from '../platform/db/delete-expired.ts'
-import type { RecurringTask } from '../platform/recurring-task.ts'
+import { deletionsMax, type Sweep } from '../platform/db/delete-expired.ts'
+import { type RecurringTask, repeatWhile } from '../platform/recurring-task.ts'
 import { passAgain, passNext, signedTables } from './signed-bytes-store.ts'
 
 const dayMs = 86_400_000
@@ -17,17 +17,17 @@ const batchesMax = 600
 export const expireSignedBytes: RecurringTask = {
   name: 'archive.drop-signed-bytes',
   everyMs: 600_000,
-  run: ({ db, clock }) => dropSignedBytes(db, clock.now()),
+  run: ({ db, clock, stopping }) => dropSignedBytes({ db, stopping }, clock.now()),
 }
 
-/** Drops what nothing needs any more at that time. Each statement changes at most `deletionsMax` rows. */
-export async function dropSignedBytes(db: Db, now: Date): Promise<void> {
+/** Drops what nothing needs any more at that time. Each statement changes at most `deletionsMax` rows; none begins once the process stops. */
+export async function dropSignedBytes(sweep: Sweep<Db>, now: Date): Promise<void> {
+  const { db } = sweep
   const bound = instantOf(now.getTime() - keptMs)
   const retryAt = instantOf(now.getTime() + dayMs)
+  const isMore = (passed: number): boolean => passed >= deletionsMax
   for (const table of signedTables) {
-    for (let count = 0; count < batchesMax; count++)
-      if ((await passNext(db, table, { bound, retryAt })) < deletionsMax) break
-    for (let count = 0; count < batchesMax; count++)
-      if ((await passAgain(db, table, bound, { now, retryAt })) < deletionsMax) break
+    await repeatWhile(sweep, async () => isMore(await passNext(db, table, { bound, retryAt })), batchesMax)
+    await repeatWhile(sweep, async () => isMore(await passAgain(db, table, bound, { now, retryAt })), batchesMax)
   }
 }

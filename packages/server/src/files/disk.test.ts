@@ -207,6 +207,7 @@ test('partial files of failed uploads are removed once they are old enough, and 
   leave(later(60), 'c')
   writeFileSync(path.join(directory, 'partial', 'somebody-elses'), '')
   time.now = later(600)
+  expect(await blobs.discardPartial(later(60), AbortSignal.abort())).toBe(0)
   expect(await blobs.discardPartial(later(60))).toBe(2)
   expect(readdirSync(path.join(directory, 'partial')).sort()).toEqual([
     `${later(60).getTime()}-blob_${'c'.repeat(32)}`,

@@ -88,9 +88,10 @@ export async function openDiskBlobs({ directory, clock, random }: DiskOptions): 
       if (keys.length > 0) yield keys
     },
 
-    async discardPartial(before) {
+    async discardPartial(before, stopping) {
       let discarded = 0
       for await (const name of entriesOf(partial)) {
+        if (stopping?.aborted === true) break
         const [, started] = partialPattern.exec(name) ?? []
         if (started === undefined || receiving.has(name) || instantOf(Number(started)) >= before) continue
         await onDisk(rm(path.join(partial, name), { force: true }))

@@ -69,6 +69,6 @@ export interface BlobStore {
   delete(key: BlobKey): Promise<void>
   /** The keys of content stored before this instant, in lists of at most 500, in no particular order. */
   list(before: Date): AsyncIterable<readonly BlobKey[]>
-  /** Removes unfinished uploads that started before this instant. Returns how many were removed. */
-  discardPartial(before: Date): Promise<number>
+  /** Removes unfinished uploads that started before this instant, until `stopping` is aborted. Returns how many were removed. */
+  discardPartial(before: Date, stopping?: AbortSignal): Promise<number>
 }

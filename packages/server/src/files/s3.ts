@@ -76,7 +76,7 @@ export function createS3Blobs(
       await onStorage(client.send(new DeleteObjectCommand(at(key))))
     },
     list: (before) => listOlder(client, settings.bucket, before),
-    discardPartial: (before) => abortOlder(client, settings.bucket, before),
+    discardPartial: (before, stopping) => abortOlder(client, settings.bucket, { before, stopping }),
     close() {
       client.destroy()
       reads.client.destroy()
@@ -181,13 +181,18 @@ async function* listOlder(client: S3Client, bucket: string, before: Date): Async
   } while (after !== undefined)
 }
 
-async function abortOlder(client: S3Client, bucket: string, before: Date): Promise<number> {
+async function abortOlder(
+  client: S3Client,
+  bucket: string,
+  { before, stopping }: { readonly before: Date; readonly stopping: AbortSignal | undefined },
+): Promise<number> {
   let aborted = 0
   let after: { readonly KeyMarker: string; readonly UploadIdMarker: string } | undefined
   do {
     const requested = { Bucket: bucket, Prefix: prefix, MaxUploads: listMax, ...after }
     const page = await ifListed(client.send(new ListMultipartUploadsCommand(requested)))
     for (const { Key, UploadId, Initiated } of page?.Uploads ?? []) {
+      if (stopping?.aborted === true) return aborted
       if (Initiated === undefined || Initiated >= before) continue
       await undefinedIfNoObject(client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key, UploadId })))
       aborted += 1

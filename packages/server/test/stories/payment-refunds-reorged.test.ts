@@ -182,7 +182,7 @@ test('a payer who cancels gets no refund a day later either, while a node has th
 /** As if the payment had been settled and final two weeks ago, and the sweep had passed it since. */
 async function weeksLater(paymentId: string): Promise<void> {
   const { db } = stage.world.database
-  await dropSignedBytes(db, new Date(Date.now() + 14 * 86_400_000))
+  await dropSignedBytes({ db }, new Date(Date.now() + 14 * 86_400_000))
   const Row = z.object({ settlement: z.unknown(), bytes: z.number() })
   const read = sql`
     select settlement, octet_length(a.raw) as bytes from payments p join transaction_attempts a on a.network = p.network and a.hash = p.tx_hash

@@ -25,9 +25,9 @@ async function deleteBy(remove: (key: BlobKey) => Promise<void>, stopping?: Abor
     put: ctx.blobs.put.bind(ctx.blobs),
     open: ctx.blobs.open.bind(ctx.blobs),
     list: ctx.blobs.list.bind(ctx.blobs),
-    discardPartial(before: Date) {
+    discardPartial(before: Date, isStopping?: AbortSignal) {
       discards += 1
-      return ctx.blobs.discardPartial(before)
+      return ctx.blobs.discardPartial(before, isStopping)
     },
     delete: remove,
   }

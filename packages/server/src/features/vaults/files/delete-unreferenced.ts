@@ -35,7 +35,7 @@ async function deleteUnreferenced(deps: Deleting): Promise<void> {
   await repeatWhile(deps, async () => (await queueStaleUploads(db, { before, now: clock.now() })) === deletionsMax)
   const cursors: DueCursors = new Map()
   await repeatWhile(deps, async () => (await deleteBatch(deps, cursors)) === 'more')
-  if (deps.stopping?.aborted !== true) await blobs.discardPartial(before)
+  if (deps.stopping?.aborted !== true) await blobs.discardPartial(before, deps.stopping)
 }
 
 /**
