@@ -10,6 +10,7 @@ export function aPartner(says: { payout?: () => Partial<Payout>; fails?: () => b
   const partner: OffRamp = {
     name: 'sandbox',
     hasCustomers: false,
+    whyNotTaken: () => undefined,
     whyNotReference: () => undefined,
     deleteAccount: async () => undefined,
     createAccount: async ({ key }) => ({ ok: true, value: { accountId: key, isActive: true } }),

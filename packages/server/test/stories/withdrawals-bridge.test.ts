@@ -102,6 +102,22 @@ test('tokens go to the address that Bridge named, and each of Bridge’s states 
   expect(await reportOf(one)).toEqual(['withdrawal.updated', 'withdrawal.completed'])
 })
 
+test.each([
+  [{ token: 'USDT', chain: 'ethereum' }, '/token'],
+  [{ token: 'pathUSD', chain: 'tempo' }, '/chain'],
+])('%o is refused before anything is stored, because Bridge never takes it', async (sent, path) => {
+  const master = await stage.aMaster()
+  const account = await call('POST', '/wallet-infra/bank-accounts', gbp)
+  const body = { fromWalletId: master.id, amount: '60', bankAccountId: account.body.id, ...sent }
+  const listed = async () => (await call('GET', '/wallet-infra/withdrawals')).list.map(({ id }) => id)
+  const before = await listed()
+  const refused = await call('POST', '/wallet-infra/withdraw', body)
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'token-not-supported'])
+  const message = expect.stringContaining('takes USDC on base, ethereum, optimism, arbitrum, polygon')
+  expect(refused.body.errors).toEqual([{ path, message }])
+  expect(await listed()).toEqual(before)
+})
+
 test('deliveries out of order, repeated or false are only hints', async () => {
   const one = await begun()
   const { payout } = one

@@ -7,9 +7,10 @@ import { NewWithdrawal } from '../../src/features/withdrawals/withdraw/schema.ts
 import { createWithdrawal } from '../../src/features/withdrawals/withdraw/withdraw.ts'
 import type { Ctx } from '../../src/modules.ts'
 import type { OffRamp, Payout } from '../../src/partners/offramp/port.ts'
-import { sql } from '../../src/platform/db/db.ts'
+import { type Sql, sql } from '../../src/platform/db/db.ts'
 import { id, newId } from '../../src/platform/ids.ts'
 import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
+import { aKeptLog } from '../log-lines.ts'
 import { aPartner } from '../off-ramp-partner.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 
@@ -110,4 +111,26 @@ test('a payout gets no tokens if its bank account is deleted while the partner c
     reason: 'bank-account-not-found',
     transfers: 0,
   })
+})
+
+test('a process that reads a payout after another has sent its tokens logs no failure', async () => {
+  const request = await newWithdrawal()
+  const { partner } = aPartner()
+  const setTransfer = (sent: Sql) =>
+    world.database.db.run(sql`update withdrawals set transfer_id = (${sent}) where wallet_id = ${request.fromWalletId}`)
+  await createWithdrawal(ctxWith(partner), request)
+  const made = await withdrawalOf(request)
+  // As this process had read it.
+  await setTransfer(sql`null`)
+  const readPayout: OffRamp['readPayout'] = async (...about) => {
+    await setTransfer(sql`select id from transfers where wallet_id = ${request.fromWalletId}`)
+    const payout = await partner.readPayout(...about)
+    return payout && { ...payout, awaitsDeposit: false }
+  }
+  const { lines, log } = aKeptLog()
+  await follow({ ...ctxWith({ ...partner, readPayout }), log }, made.id)
+  log.info('followed')
+  await expect.poll(() => lines.join('')).toContain('followed')
+  expect(lines.join('')).not.toContain('failed before anything was signed')
+  expect(await withdrawalOf(request)).toEqual(made)
 })

@@ -1,4 +1,4 @@
-import { formatAmount, networkByName, parseAmount } from '@purser/protocol'
+import { formatAmount, networks, parseAmount } from '@purser/protocol'
 import { z } from 'zod'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
@@ -21,6 +21,7 @@ import { createBridgeMessages, readPublicKey } from './bridge-webhook.ts'
 import type {
   Agreed,
   NewPayout,
+  NotTaken,
   OffRamp,
   OffRampAdapter,
   Payout,
@@ -53,6 +54,7 @@ export function createBridge(
   return {
     name,
     hasCustomers,
+    whyNotTaken,
     whyNotReference,
     async createAccount(request) {
       const body = externalAccountBody(request)
@@ -154,11 +156,22 @@ async function post<T>(
   return { ok: false, refusal: refusalOf(response.declined.status, response.declined.json) }
 }
 
+const taken = 'USDC'
+const takenOn = networks.filter(({ partners }) => partners.includes(name)).map((network) => network.name)
+
+function whyNotTaken({ network, token }: Pick<NewPayout, 'network' | 'token'>): NotTaken | undefined {
+  const takes = `which takes ${taken} on ${takenOn.join(', ')}`
+  if (!takenOn.includes(network)) return { member: 'chain', message: `is not a chain of the payout partner, ${takes}` }
+  return token.symbol === taken
+    ? undefined
+    : { member: 'token', message: `is not a token of the payout partner, ${takes}` }
+}
+
 /** Refuses what Bridge would refuse, without sending the recipient's data. */
-function refusalBeforeRequest({ network, token, currency, reference }: NewPayout): PayoutRefusal | undefined {
-  if (!networkByName(network)?.partners.includes(name))
-    return { code: 'chain-not-supported', message: `The partner does not support ${network}.` }
-  if (token.symbol !== 'USDC') return { code: 'token-not-supported', message: 'The partner supports only USDC.' }
+function refusalBeforeRequest(request: NewPayout): PayoutRefusal | undefined {
+  const { currency, reference } = request
+  const notTaken = whyNotTaken(request)
+  if (notTaken !== undefined) return { code: `${notTaken.member}-not-supported`, message: notTaken.message }
   if (reference === undefined || whyNotReference(currency, reference) === undefined) return undefined
   return { code: 'reference-not-possible', message: `The reference does not fit a payment in ${currency}.` }
 }

@@ -33,6 +33,8 @@ export interface OffRamp {
   readonly hasCustomers: boolean
   /** Undefined if the partner sends no messages, or the deployment has no key that verifies them. */
   readonly messages?: PartnerMessages | undefined
+  /** Why the partner never takes this token from this network; undefined if it does. */
+  whyNotTaken(sent: Pick<NewPayout, 'network' | 'token'>): NotTaken | undefined
   /** The rule that a reference breaks for a bank payment in the currency; undefined if it fits. */
   whyNotReference(currency: NewPayout['currency'], reference: string): string | undefined
   /** Registers the account at the partner. A repeat with the same key within a day returns the same account. */
@@ -66,6 +68,12 @@ interface PartnerMessage {
 export type PartnerMessageRead =
   | { readonly ok: true; readonly payoutId: string | undefined }
   | { readonly ok: false; readonly fault: 'malformed' | 'too-old' | 'wrong-signature' }
+
+/** The member of a withdrawal that names what the partner never takes, and the rule that it breaks. */
+export interface NotTaken {
+  readonly member: 'chain' | 'token'
+  readonly message: string
+}
 
 /** The deployment's partners by environment; `undefined` when none is configured. */
 type OffRamps = Readonly<Record<Environment, OffRamp | undefined>>

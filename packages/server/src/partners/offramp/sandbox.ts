@@ -45,6 +45,7 @@ export function createSandboxOffRamp(deps: SandboxDeps): OffRamp {
   return {
     name,
     hasCustomers,
+    whyNotTaken: () => undefined,
     whyNotReference,
     deleteAccount: async () => undefined,
     createAccount: async ({ key }) => ({ ok: true, value: { accountId: `${prefix}${key}`, isActive: true } }),

@@ -162,7 +162,8 @@ function transferOf(
 async function endUnsent(ctx: Ctx, { id: withdrawalId }: WithdrawalRow, { reason, code }: Fault): Promise<void> {
   await ctx.db.tx(async (tx) => {
     const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)
-    if (row.transferId === null) await end(ctx, tx, row, { reason, refund: 'none', isUnspent: true })
+    if (row.transferId !== null || row.status === 'failed') return
+    await end(ctx, tx, row, { reason, refund: 'none', isUnspent: true })
+    tx.afterCommit(() => ctx.log.info({ withdrawalId, reason, code }, 'a withdrawal failed before anything was signed'))
   })
-  ctx.log.info({ withdrawalId, reason, code }, 'a withdrawal failed before anything was signed')
 }

@@ -57,6 +57,7 @@ export const fail = defineErrors({
     detail: 'The token is not known on that chain, or the operation does not take it.',
     causes: [
       '`token` is not a US dollar token of `chain`. The partner takes no coin and no token in another currency.',
+      'The payout partner takes no tokens from `chain`, or not this one; `errors` says which it takes.',
     ],
     fix: 'Send a symbol that `errors` lists, or first swap to USDC with `POST /wallet-infra/transfer`.',
   },

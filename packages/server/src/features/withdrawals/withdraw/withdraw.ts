@@ -155,6 +155,7 @@ async function planWithdrawal(ctx: Ctx, request: NewWithdrawal): Promise<Planned
   refuseSmall(request.amount, token)
   const partner = ctx.offRamps[ctx.tenant.environment]
   if (partner === undefined) throw failPartner('partner-unavailable')
+  refuseUntaken(partner, { network, token })
   refuseReference(request, { partner, currency: account.currency })
   // Planned as a payment to itself: the partner names the receiving address only when the payout is created.
   const { fromWalletId, fromWalletType, chain, amount } = request
@@ -212,6 +213,14 @@ function refuseSmall(text: string, { decimals }: TokenInfo): void {
       minimum: minimum.toString(),
       detail: `A withdrawal is at least ${minimum} US dollars. Nothing was moved.`,
     })
+}
+
+/** Refuses tokens that the partner never takes: it would refuse the payout only after the withdrawal is stored. */
+function refuseUntaken(partner: OffRamp, { network, token }: Pick<Moving, 'network' | 'token'>): void {
+  const untaken = partner.whyNotTaken({ network: network.name, token })
+  if (untaken === undefined) return
+  const errors = [{ path: `/${untaken.member}`, message: untaken.message }]
+  throw fail('token-not-supported', { errors })
 }
 
 /** Refuses a reference that the bank's payment cannot have: the partner would refuse the payout only after the withdrawal is stored. */
