@@ -106,6 +106,28 @@ test('of transfers that share a transaction only those of the revoked key are re
 
 test.each([
   ['was removed', 'DELETE', undefined],
+  ['is a member now', 'PATCH', { role: 'member' }],
+])('an approval of an admin who %s while it waits for the wallet is none', async (_, method, change) => {
+  const { world, org } = stage
+  const owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
+  const email = `admin-${stranger().slice(2, 10)}@example.com`
+  const admin = await invite(world, { owner, organisationId: org.id, email, role: 'admin' })
+  const accountId = String((await admin.call('GET', '/account')).body.id)
+  const master = await aMaster(stage)
+  const policy = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: { approvalAbove: '1' } } }
+  expect((await call('PUT', `/wallet-infra/master-wallets/${master.id}/policy`, policy)).status).toBe(200)
+  const { body } = await call('POST', path, bodyFrom(master))
+  const { id } = z.object({ id: z.string() }).parse(body.approval)
+  const [refused] = await whileStoring(master, {
+    send: () => [admin.call('POST', `/approvals/${id}/approve`)],
+    end: () => owner.call(method, `/organisations/current/members/${accountId}`, change),
+  })
+  expect(outcomeOf(refused)).toEqual([401, 'unauthorized'])
+  expect((await call('GET', `/approvals/${id}`)).body.status).toBe('waiting')
+})
+
+test.each([
+  ['was removed', 'DELETE', undefined],
   ['may only read now', 'PATCH', { role: 'viewer' }],
 ])('a transfer of a person who %s while it waits to be stored moves nothing', async (_, method, change) => {
   const { world, org } = stage

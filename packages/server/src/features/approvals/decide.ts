@@ -50,7 +50,7 @@ function whyNotOpen({ status, expiresAt }: Pick<ApprovalRow, 'status' | 'expires
 
 /**
  * Approves a request as the person who calls. The present policy is evaluated again, as if the movement were requested now: an approval
- * lifts `approvalAbove` and nothing else. Throws 409 if the key that made the request was revoked, or if the person who made it may not make it any
+ * lifts `approvalAbove` and nothing else. Throws 401 if the person lost their role since the call was admitted, and 409 if the key that made the request was revoked, or if the person who made it may not make it any
  * more. The movement begins after this commit, once, in the process that applies decisions.
  */
 export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approval> {
@@ -65,6 +65,7 @@ export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approva
     const now = ctx.clock.now()
     const { accountId } = person
     const approvers = await countApprovers(tx, ctx.tenant, { accountId, after: row.createdAt })
+    if (!approvers.isOne) throw unauthorized(endedReason)
     const refusal = whyNotApprove(row, { accountId, approvers: approvers.count, now })
     if (refusal !== undefined) throw refusal
     const ended = await listEndedRequesters(tx, ctx.tenant, [row.apiKeyId ?? row.accountId])

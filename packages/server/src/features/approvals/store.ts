@@ -287,22 +287,23 @@ export async function listEndedRequesters(
   return new Set(rows.map((row) => row.id))
 }
 
-const Approvers = z.object({ count: z.bigint(), isNewer: z.boolean() })
+const Approvers = z.object({ count: z.bigint(), isOne: z.boolean(), isNewer: z.boolean() })
 
 /**
- * Counts the owners and admins of the organisation who have accepted their invitations, and says whether this account became one only after a time.
+ * Counts the owners and admins of the organisation who have accepted their invitations, and says whether this account is one, and whether it became one
+ * only after a time.
  */
 export async function countApprovers(
   tx: Tx,
   tenant: Tenant,
   { accountId, after }: { readonly accountId: string; readonly after: Date },
-): Promise<{ readonly count: number; readonly isNewer: boolean }> {
-  const { count, isNewer } = await tx.one(
+): Promise<{ readonly count: number; readonly isOne: boolean; readonly isNewer: boolean }> {
+  const { count, ...one } = await tx.one(
     Approvers,
     sql`
-    select count(*) as count,
+    select count(*) as count, coalesce(bool_or(account_id = ${accountId}), false) as is_one,
       coalesce(bool_or(account_id = ${accountId} and greatest(accepted_at, role_since) > ${after}), false) as is_newer
     from members where organisation_id = ${tenant.organisationId} and role in ('owner', 'admin') and accepted_at is not null`,
   )
-  return { count: Number(count), isNewer }
+  return { ...one, count: Number(count) }
 }
