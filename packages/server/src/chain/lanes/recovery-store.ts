@@ -1,11 +1,12 @@
 import type { Address, Hex } from '@purser/protocol'
 import { z } from 'zod'
+import { StoredBigInt, StoredHex } from '../../platform/db/columns.ts'
 import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/on-any-of.ts'
 import { id } from '../../platform/ids.ts'
 import { isUnder, type LeaseSet } from '../../platform/leases/store.ts'
 import type { ChainTransactionId } from './port.ts'
-import { Amount, type AttemptRow, Bytes, generation, HexText, type LaneKey, shard } from './store.ts'
+import { type AttemptRow, Bytes, generation, type LaneKey, shard } from './store.ts'
 
 /** A condition: whether a lane on these networks has not been compared with the chain since the last restore. */
 export function isAnyUncompared(networks: readonly string[]): Sql {
@@ -22,7 +23,7 @@ export async function listUncompared(
   page: { readonly after: string; readonly limit: number },
 ): Promise<Address[]> {
   const rows = await db.many(
-    z.object({ sender: HexText }),
+    z.object({ sender: StoredHex }),
     sql`
     select sender from lanes where network = ${network} and generation < ${generation} and sender > ${page.after}
     order by sender limit ${page.limit}`,
@@ -67,7 +68,7 @@ export async function listKnownHashes(
   hashes: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const rows = await db.many(
-    z.object({ hash: HexText }),
+    z.object({ hash: StoredHex }),
     sql`select hash from transaction_attempts where network = ${network} and hash = any(${hashes}::text[])`,
   )
   return new Set(rows.map(({ hash }) => hash))
@@ -120,7 +121,7 @@ const recentMax = 200
 /** Accounts of the leased shards that sent any of the newest transactions, whatever their status. */
 export async function listRecentSenders(db: Queryable, network: string, { leases }: LeaseSet): Promise<Address[]> {
   const rows = await db.many(
-    z.object({ sender: HexText }),
+    z.object({ sender: StoredHex }),
     sql`
     select distinct sender from (select network, sender from chain_transactions order by id desc limit ${recentMax}) as recent
     where network = ${network} and ${shard} = any(${leases.map((lease) => lease.shard)}::integer[])`,
@@ -156,7 +157,7 @@ export async function listEarlierRaw(db: Queryable, transactionId: ChainTransact
 /** The fees and signed bytes of a transaction's attempts, newest first. */
 export function listSigned(db: Queryable, transactionId: ChainTransactionId): Promise<{ maxFee: bigint; raw: Hex }[]> {
   return db.many(
-    z.object({ maxFee: Amount, raw: Bytes }),
+    z.object({ maxFee: StoredBigInt, raw: Bytes }),
     sql`
     select max_fee, raw from transaction_attempts
     where transaction_id = ${transactionId} and octet_length(raw) > 0 order by sequence desc limit 50`,

@@ -1,6 +1,7 @@
 import type { Address, Hex } from '@purser/protocol'
 import { bytesToHex, hexToBytes } from '@purser/protocol'
 import { z } from 'zod'
+import { StoredBigInt, StoredHex } from '../../platform/db/columns.ts'
 import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/on-any-of.ts'
 import { failPlatform } from '../../platform/errors.ts'
@@ -9,9 +10,7 @@ import { isUnder, type LeaseSet } from '../../platform/leases/store.ts'
 import type { Receipt } from '../port.ts'
 import type { ChainTransactionId, LaneCall, OpenCounts, PlannedTransaction } from './port.ts'
 
-export const Amount = z.string().transform((text) => BigInt(text))
 export const Bytes = z.instanceof(Uint8Array).transform((bytes) => bytesToHex(bytes))
-export const HexText = z.templateLiteral(['0x', z.string()])
 
 export interface LaneKey {
   readonly network: string
@@ -24,17 +23,17 @@ export const generation = sql`coalesce((select generation from witness_state), 0
 export const LaneTransactionRow = z.object({
   id: id('ctx'),
   network: z.string(),
-  sender: HexText,
+  sender: StoredHex,
   nonce: z.bigint(),
-  toAddress: HexText.nullable(),
-  value: Amount,
-  gasLimit: Amount,
+  toAddress: StoredHex.nullable(),
+  value: StoredBigInt,
+  gasLimit: StoredBigInt,
   dataBytes: z.number(),
-  feeToken: HexText.nullable(),
+  feeToken: StoredHex.nullable(),
   isSponsored: z.boolean(),
   purpose: z.string(),
   status: z.enum(['planned', 'sent', 'mined', 'final']),
-  minedHash: HexText.nullable(),
+  minedHash: StoredHex.nullable(),
   minedBlock: z.bigint().nullable(),
   lastBroadcastAt: z.date().nullable(),
   createdAt: z.date(),
@@ -44,16 +43,18 @@ export type LaneTransactionRow = z.output<typeof LaneTransactionRow>
 export const AttemptRow = z.object({
   transactionId: id('ctx'),
   sequence: z.number(),
-  hash: HexText,
-  maxFee: Amount,
-  priorityFee: Amount,
+  hash: StoredHex,
+  maxFee: StoredBigInt,
+  priorityFee: StoredBigInt,
   createdAt: z.date(),
 })
 export type AttemptRow = z.output<typeof AttemptRow>
 /** A signed attempt and its bytes. */
 export type SignedAttempt = AttemptRow & { readonly raw: Hex }
 
-const CallsBefore = z.array(z.object({ to: HexText, data: HexText, value: HexText.transform((hex) => BigInt(hex)) }))
+const CallsBefore = z.array(
+  z.object({ to: StoredHex, data: StoredHex, value: StoredHex.transform((hex) => BigInt(hex)) }),
+)
 
 /** The call data of a transaction, and the calls that run before it. */
 export interface CallData {
@@ -156,7 +157,7 @@ export async function listUnsent(
   })
 }
 
-const OpenSender = z.object({ sender: HexText, shard: z.number(), hasUnsent: z.boolean(), count: z.bigint() })
+const OpenSender = z.object({ sender: StoredHex, shard: z.number(), hasUnsent: z.boolean(), count: z.bigint() })
 export type OpenSender = z.output<typeof OpenSender>
 
 /** Accounts of the leased shards with transactions that are not final: how many, and whether any is unsent. In no particular order. */
@@ -287,7 +288,7 @@ export async function markUnsent(
     where network = ${network} and sender = any(${senders}::text[]) and status = 'sent' and last_broadcast_at is not null and ${isUnder(leased, shard)}`)
 }
 
-const PlaceRow = z.object({ sender: HexText, lowest: z.bigint() })
+const PlaceRow = z.object({ sender: StoredHex, lowest: z.bigint() })
 
 /** The lowest nonce of each account that is not final yet; its next nonce when nothing is open. */
 export function listLowestOpen(
@@ -357,7 +358,7 @@ export async function insertLane(db: Queryable, lane: LaneKey, firstNonce: bigin
 /** Longest time that a database transaction with a nonce may be idle, so that a crashed planner does not block its lane for longer. */
 const idleMsMax = 4_000
 
-const Taken = z.object({ network: z.string(), sender: HexText, firstNonce: z.bigint(), isCompared: z.boolean() })
+const Taken = z.object({ network: z.string(), sender: StoredHex, firstNonce: z.bigint(), isCompared: z.boolean() })
 
 /**
  * Takes the next `count` nonces of each lane under its row lock, so that no nonce is shared or skipped. Lanes are locked in a fixed order to

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
+import { StoredBigInt } from '../../platform/db/columns.ts'
 import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/on-any-of.ts'
 import { boundsOf, filtered, type ListedRows, listRows } from '../../platform/db/page.ts'
@@ -9,8 +10,6 @@ import { policyOperations } from '../wallets/index.ts'
 import { type ApprovalKind, type ApprovalStatus, approvalKinds, approvalStatuses } from './schema.ts'
 
 export type ApprovalId = Id<'apr'>
-
-const Raw = z.string().transform((text) => BigInt(text))
 
 export const ApprovalRow = z.object({
   id: id('apr'),
@@ -25,7 +24,7 @@ export const ApprovalRow = z.object({
   chain: z.string(),
   token: z.string(),
   decimals: z.number(),
-  rawAmount: Raw,
+  rawAmount: StoredBigInt,
   recipient: z.string(),
   toChain: z.string(),
   toToken: z.string(),

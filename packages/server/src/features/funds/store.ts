@@ -2,9 +2,8 @@ import type { Address, Network } from '@purser/protocol'
 import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
+import { StoredBigInt, StoredHex } from '../../platform/db/columns.ts'
 import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-
-const Raw = z.string().transform((text) => BigInt(text))
 
 /** A token or a chain's native coin, with the decimals of its amounts. */
 export interface Coin {
@@ -184,7 +183,7 @@ const UnderWayRow = z.object({
   seq: z.bigint().nullable(),
   asset: z.string().nullable(),
   nonce: z.instanceof(Uint8Array).nullable(),
-  spender: z.templateLiteral(['0x', z.string()]).nullable(),
+  spender: StoredHex.nullable(),
 })
 
 /** Reservations of accounts that the chain may already have taken. */
@@ -279,7 +278,7 @@ export interface Allowed {
 /** Index value of a step without a nonce: greater than any nonce. */
 const noNonce = sql`9223372036854775807`
 
-const Reserved = z.object({ raw: Raw, wei: Raw, readAt: z.date() })
+const Reserved = z.object({ raw: StoredBigInt, wei: StoredBigInt, readAt: z.date() })
 /**
  * `raw`: the amounts, in the asset's smallest unit. `wei`: gas and data fees at most; on Tempo in 1e-18 USD. `readAt`: when the statement began, by
  * the database's clock.

@@ -1,11 +1,12 @@
 import { isTempo } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
+import { StoredBigInt, StoredHex } from '../../platform/db/columns.ts'
 import { type Db, sql, type Tx } from '../../platform/db/db.ts'
 import { idIn } from '../../platform/db/page.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import { type EvictionQuery, selectEvictable } from './eviction-store.ts'
-import { Counted, counted, NanoUsd } from './settlement-store.ts'
+import { Counted, counted } from './settlement-store.ts'
 import type { NewPayment } from './store.ts'
 
 /** A payment that no longer counts in the month, while its transaction may still be included. */
@@ -15,7 +16,7 @@ export interface UncountedPayment {
   readonly reason: string | null
 }
 
-const FreedRow = Counted.extend({ hadPlace: z.boolean(), gasReservedNanoUsd: NanoUsd })
+const FreedRow = Counted.extend({ hadPlace: z.boolean(), gasReservedNanoUsd: StoredBigInt })
 
 /**
  * Marks pending payments as not counted in the month: they reserve nothing, and the chain is read until their end. Returns the rows that changed, with
@@ -42,7 +43,7 @@ export function markUncounted(tx: Tx, given: readonly UncountedPayment[]): Promi
 const UnminedRow = z.object({
   id: id('pay'),
   network: z.string(),
-  txHash: z.templateLiteral(['0x', z.string()]),
+  txHash: StoredHex,
 })
 export type UnminedRow = z.output<typeof UnminedRow>
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { StoredBigInt, StoredHex } from '../../platform/db/columns.ts'
 import { columnsOf, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/on-any-of.ts'
 import { idIn, idIs } from '../../platform/db/page.ts'
@@ -17,7 +18,7 @@ export const EndingPayment = z.object({
   chain: z.string(),
   token: z.string(),
   decimals: z.number(),
-  rawAmount: z.string().transform((text) => BigInt(text)),
+  rawAmount: StoredBigInt,
   payer: z.string().nullable(),
 })
 export type EndingPayment = z.output<typeof EndingPayment>
@@ -140,14 +141,12 @@ export function listOutcomes(db: Queryable, paymentIds: readonly PaymentId[]): P
   )
 }
 
-export const NanoUsd = z.string().transform((text) => BigInt(text))
-
 const Carrier = z.object({
   batchId: id('ctx').nullable(),
   batchPayments: z.bigint(),
   block: z.bigint().nullable(),
   isFinal: z.boolean(),
-  gasNanoUsd: NanoUsd,
+  gasNanoUsd: StoredBigInt,
 })
 
 /** Condition on `relays`: the payments of a transaction that carries some now, or that settled them. */
@@ -196,7 +195,7 @@ export const EndedRow = Counted.extend({
   txHash: z.string().nullable(),
   failureReason: z.string().nullable(),
   /** The amount that its next attempt had reserved, in billionths of a US dollar; the row no longer reserves anything. */
-  gasReservedNanoUsd: NanoUsd,
+  gasReservedNanoUsd: StoredBigInt,
 })
 export type EndedRow = z.output<typeof EndedRow>
 
@@ -271,7 +270,7 @@ export function markPaymentsEnded(
 /** The budget to which a payment's gas counts. */
 export type UsedRow = z.output<typeof Counted>
 
-const ChargedRow = Counted.extend({ nanoUsd: NanoUsd })
+const ChargedRow = Counted.extend({ nanoUsd: StoredBigInt })
 
 /** Adds the gas that an attempt used, in billionths of a US dollar, to each payment. */
 export function addGasUsed(
@@ -300,8 +299,8 @@ export const CheckedRow = z.object({
   chain: z.string(),
   token: z.string(),
   decimals: z.number(),
-  asset: z.templateLiteral(['0x', z.string()]),
-  rawAmount: z.string().transform((text) => BigInt(text)),
+  asset: StoredHex,
+  rawAmount: StoredBigInt,
   payer: z.string(),
   settlement: z.union([StoredPermit2, StoredAuthorization]),
   validBefore: z.date(),

@@ -2,9 +2,9 @@ import { parseAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { utcMonthOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
+import { StoredBigInt, StoredHex } from '../../platform/db/columns.ts'
 import { columnNames, columnsOf, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { boundsOf, filtered, idIn, idIs, type ListedRows, listRows, type Seek, within } from '../../platform/db/page.ts'
-
 import {
   type AccountId,
   type ApiKeyId,
@@ -18,15 +18,13 @@ import { PaymentDelivery } from './delivery/store.ts'
 import { countsOf } from './rollups/rollup-store.ts'
 import { type LogFilters, type LogQuery, paymentStatuses } from './schema.ts'
 
-const HexText = z.templateLiteral(['0x', z.string()])
-
 /** A complete transaction that the payer signed, on Tempo, to be broadcast unchanged. */
 export const StoredTempoTransaction = z.object({
   kind: z.literal('tempo'),
   /** Final bytes, with the sponsor's signature if there is one. */
-  raw: HexText,
-  from: HexText,
-  memo: HexText,
+  raw: StoredHex,
+  from: StoredHex,
+  memo: StoredHex,
   /** Unix second after which no block can include it. */
   validBefore: z.string(),
   /** Most gas that the sponsor may pay for; 0 when the payer pays. */
@@ -53,8 +51,6 @@ export type SettlementOf<K extends keyof SettlementByKind> = {
   [Each in K]: SettlementByKind[Each] & { readonly kind: Each }
 }[K]
 
-const Amount = z.string().transform((text) => BigInt(text))
-
 const WrittenAndRead = z.object({
   id: id('pay'),
   logId: id('plog'),
@@ -72,7 +68,7 @@ const WrittenAndRead = z.object({
   token: z.string(),
   asset: z.string(),
   decimals: z.number(),
-  rawAmount: Amount,
+  rawAmount: StoredBigInt,
   payer: z.string().nullable(),
   payTo: z.string(),
   settlement: StoredSettlement.nullable(),
@@ -98,7 +94,7 @@ export const PaymentRow = WrittenAndRead.extend({
   redeemedAt: z.date().nullable(),
   redemptionToken: z.string().nullable(),
   redemptionUntil: z.date().nullable(),
-  refundedRaw: Amount,
+  refundedRaw: StoredBigInt,
 })
 export type PaymentRow = z.output<typeof PaymentRow>
 
@@ -110,7 +106,7 @@ const Recorded = WrittenAndRead.extend({
   claimKey: z.string().nullable(),
   door: z.string(),
   settlingAt: z.date().nullable(),
-  gasReservedNanoUsd: Amount,
+  gasReservedNanoUsd: StoredBigInt,
   checkAt: z.date().nullable(),
 })
 
@@ -257,7 +253,7 @@ export const RouteTotal = z.object({
   token: z.string(),
   decimals: z.number(),
   totalPayments: z.bigint(),
-  totalRaw: Amount,
+  totalRaw: StoredBigInt,
 })
 
 /**

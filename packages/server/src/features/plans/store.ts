@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
+import { StoredBigInt } from '../../platform/db/columns.ts'
 import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import type { LastWrite } from '../../platform/db/last-writes.ts'
 import { id, type OrganisationId } from '../../platform/ids.ts'
@@ -221,8 +222,6 @@ export function readAtOneInstant<T>(db: Db, read: (tx: Tx) => Promise<T>): Promi
   })
 }
 
-const NanoUsd = z.string().transform((text) => BigInt(text))
-
 /** The budget of a day on one network, of an organisation in one environment. */
 export interface GasBudget {
   readonly tenant: Tenant
@@ -236,7 +235,7 @@ export interface GasBudget {
  */
 export async function listGasTaken(db: Queryable, tenant: Tenant, day: string): Promise<ReadonlyMap<string, bigint>> {
   const rows = await db.many(
-    z.object({ network: z.string(), nanoUsd: NanoUsd }),
+    z.object({ network: z.string(), nanoUsd: StoredBigInt }),
     sql`
     select network, sum(nano_usd) as nano_usd from gas_budgets
     where organisation_id in (${sharersOf(tenant.organisationId)}) and environment = ${tenant.environment} and day = ${day} group by network`,
@@ -247,7 +246,7 @@ export async function listGasTaken(db: Queryable, tenant: Tenant, day: string): 
 /** Returns the reserved and used amounts of the daily budgets of a period, oldest first. */
 export function gasByDay(db: Queryable, tenant: Tenant, { from, to }: { readonly from: Date; readonly to: Date }) {
   return db.many(
-    z.object({ day: z.string(), network: z.string(), nanoUsd: NanoUsd }),
+    z.object({ day: z.string(), network: z.string(), nanoUsd: StoredBigInt }),
     sql`
     select to_char(day, 'YYYY-MM-DD') as day, network, greatest(nano_usd, 0) as nano_usd from gas_budgets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and nano_usd > 0

@@ -1,5 +1,6 @@
 import type { Hex } from '@purser/protocol'
 import { z } from 'zod'
+import { StoredHex } from '../../platform/db/columns.ts'
 import type { Queryable, Sql, Tx } from '../../platform/db/db.ts'
 import type { OrganisationId } from '../../platform/ids.ts'
 
@@ -139,24 +140,22 @@ export interface Relays {
   watchAgain(tx: Tx, purpose: string, subjectId: string): Promise<void>
 }
 
-const HexText = z.templateLiteral(['0x', z.string()])
-
 const StoredSignature = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('ecdsa'), v: z.union([z.literal(27), z.literal(28)]), r: HexText, s: HexText }),
-  z.object({ kind: z.literal('bytes'), signature: HexText }),
+  z.object({ kind: z.literal('ecdsa'), v: z.union([z.literal(27), z.literal(28)]), r: StoredHex, s: StoredHex }),
+  z.object({ kind: z.literal('bytes'), signature: StoredHex }),
 ])
 
 /** A signed EIP-3009 authorization as stored. Integers are decimal text. */
 export const StoredAuthorization = z.object({
   kind: z.literal('eip3009').default('eip3009'),
-  from: HexText,
-  to: HexText,
+  from: StoredHex,
+  to: StoredHex,
   value: z.string(),
   validAfter: z.string(),
   validBefore: z.string(),
-  nonce: HexText,
+  nonce: StoredHex,
   signature: StoredSignature,
-  deployment: z.object({ factory: HexText, calldata: HexText }).nullable(),
+  deployment: z.object({ factory: StoredHex, calldata: StoredHex }).nullable(),
   /** Most gas that its amount pays for, where that is less than the usual grant: a contract decides how much it uses. */
   gas: z.string().optional(),
 })
@@ -167,20 +166,20 @@ export const StoredPermit2 = z.object({
   kind: z.literal('permit2'),
   scheme: z.enum(['exact', 'upto']),
   /** The x402 proxy that may spend it. */
-  spender: HexText,
-  owner: HexText,
-  token: HexText,
+  spender: StoredHex,
+  owner: StoredHex,
+  token: StoredHex,
   /** Most that may be charged. */
   permitted: z.string(),
   /** Amount that is charged; for upto known when settlement is requested. */
   charged: z.string(),
   nonce: z.string(),
   deadline: z.string(),
-  witness: z.object({ to: HexText, validAfter: z.string(), facilitator: HexText.nullable() }),
-  signature: HexText,
+  witness: z.object({ to: StoredHex, validAfter: z.string(), facilitator: StoredHex.nullable() }),
+  signature: StoredHex,
   /** A signed EIP-2612 permit that lets Permit2 spend (extension eip2612GasSponsoring). */
   permit2612: z
-    .object({ value: z.string(), deadline: z.string(), v: z.number(), r: HexText, s: HexText })
+    .object({ value: z.string(), deadline: z.string(), v: z.number(), r: StoredHex, s: StoredHex })
     .nullable()
     .default(null),
   /** As that of an authorization; for upto fixed at verify, whatever is charged. */
@@ -191,7 +190,7 @@ export const StoredPermit2 = z.object({
 export type StoredPermit2 = z.output<typeof StoredPermit2>
 
 /** An authorization and its token. */
-export const AuthorizationPayload = StoredAuthorization.extend({ token: HexText })
+export const AuthorizationPayload = StoredAuthorization.extend({ token: StoredHex })
 export type AuthorizationPayload = z.output<typeof AuthorizationPayload>
 
 /** A signed payload that the settler sends. */

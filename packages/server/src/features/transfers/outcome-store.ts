@@ -1,6 +1,7 @@
 import { type Hex, networks } from '@purser/protocol'
 import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
+import { StoredHex } from '../../platform/db/columns.ts'
 import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/on-any-of.ts'
 import { type EventId, id } from '../../platform/ids.ts'
@@ -284,9 +285,9 @@ export function markSettled(tx: Tx, settled: readonly Settled[], now: Date): Pro
 const DueRow = z.object({
   transferId: id('wtx'),
   transactionId: id('ctx').nullable(),
-  hash: z.templateLiteral(['0x', z.string()]),
+  hash: StoredHex,
   blockNumber: z.bigint().nullable(),
-  blockHash: z.templateLiteral(['0x', z.string()]),
+  blockHash: StoredHex,
   fault: z.string().nullable(),
 })
 /** `blockNumber`: null if an earlier version did not store it. */
@@ -347,7 +348,7 @@ export function listAwaitedBlocks(
       where t.from_network = ${network} and t.finality_at is not null and ${isBehind}
       order by ${awaitedBlock}, t.settled_block_hash limit 1`
   return db.many(
-    z.object({ number: z.bigint(), hash: z.templateLiteral(['0x', z.string()]) }),
+    z.object({ number: z.bigint(), hash: StoredHex }),
     sql`
     with recursive blocks as (
       (${next(sql`${awaitedBlock} > ${above}`)})

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
+import { StoredBigInt, StoredHex } from '../../platform/db/columns.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { type Id, id } from '../../platform/ids.ts'
 import type { TransferPlan } from './ports.ts'
@@ -7,20 +8,18 @@ import type { TransferId } from './store.ts'
 
 export type QuoteId = Id<'qte'>
 
-const Raw = z.string().transform((text) => BigInt(text))
-
 export const QuoteRow = z.object({
   id: id('qte'),
   walletId: z.string(),
-  toAddress: z.templateLiteral(['0x', z.string()]),
+  toAddress: StoredHex,
   fromNetwork: z.string(),
   toNetwork: z.string(),
   fromToken: z.string(),
   toToken: z.string(),
-  rawAmount: Raw,
+  rawAmount: StoredBigInt,
   route: z.string(),
   partner: z.string().nullable(),
-  rawOutMin: Raw,
+  rawOutMin: StoredBigInt,
   expiresAt: z.date(),
 })
 export type QuoteRow = z.output<typeof QuoteRow>

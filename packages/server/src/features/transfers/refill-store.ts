@@ -1,11 +1,10 @@
 import { z } from 'zod'
+import { StoredBigInt, StoredHex } from '../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/on-any-of.ts'
 import { id } from '../../platform/ids.ts'
 import { type DueCursors, listDueChecks } from '../plans/index.ts'
 import { columns, type TransferId, TransferRow } from './store.ts'
-
-const Raw = z.string().transform((text) => BigInt(text))
 
 /** A step of a child that is in no block yet, as last signed. */
 export const WaitingRow = z.object({
@@ -19,12 +18,12 @@ export const WaitingRow = z.object({
   environment: z.enum(['test', 'live']),
   walletId: z.string(),
   network: z.string(),
-  sender: z.templateLiteral(['0x', z.string()]),
+  sender: StoredHex,
   nonce: z.bigint(),
-  value: Raw,
-  gasLimit: Raw,
+  value: StoredBigInt,
+  gasLimit: StoredBigInt,
   dataBytes: z.number(),
-  maxFee: Raw,
+  maxFee: StoredBigInt,
 })
 export type WaitingRow = z.output<typeof WaitingRow>
 

@@ -2,6 +2,7 @@ import { hexToBytes } from '@purser/protocol'
 import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
+import { StoredBigInt, StoredHex } from '../../platform/db/columns.ts'
 import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import {
   boundsOf,
@@ -17,9 +18,6 @@ import type { MetadataMember } from '../../platform/wire.ts'
 import { ChainName } from '../chains/index.ts'
 import { RouteName } from './schema.ts'
 
-const Raw = z.string().transform((text) => BigInt(text))
-const HexText = z.templateLiteral(['0x', z.string()])
-
 export type TransferId = Id<'wtx'>
 
 /** Name of transfer transactions in the lanes. */
@@ -30,8 +28,8 @@ export const TransferRow = z.object({
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
   walletId: z.union([id('mwt'), id('cad')]),
-  fromAddress: HexText,
-  toAddress: HexText,
+  fromAddress: StoredHex,
+  toAddress: StoredHex,
   fromChain: ChainName,
   fromNetwork: z.string(),
   toChain: ChainName,
@@ -39,13 +37,13 @@ export const TransferRow = z.object({
   fromToken: z.string(),
   toToken: z.string(),
   decimals: z.number(),
-  rawAmount: Raw,
+  rawAmount: StoredBigInt,
   route: RouteName,
   routeReason: z.string(),
   status: z.enum(['pending', 'confirmed', 'failed']),
   reason: z.string().nullable(),
-  txHash: HexText.nullable(),
-  rawFee: Raw,
+  txHash: StoredHex.nullable(),
+  rawFee: StoredBigInt,
   /** The state that the response reported to its caller; null without a response. */
   reportedState: z.enum(['pending', 'confirmed', 'reverted']).nullable(),
   eventId: id('evt').nullable(),
@@ -58,14 +56,14 @@ export const TransferRow = z.object({
   partnerReference: z.string().nullable(),
   quoteExpiresAt: z.date().nullable(),
   toDecimals: z.number().nullable(),
-  rawOut: Raw.nullable(),
-  rawOutMin: Raw.nullable(),
-  rawReceived: Raw.nullable(),
-  receivedToken: HexText.nullable(),
+  rawOut: StoredBigInt.nullable(),
+  rawOutMin: StoredBigInt.nullable(),
+  rawReceived: StoredBigInt.nullable(),
+  receivedToken: StoredHex.nullable(),
   leftAt: z.date().nullable(),
   nextPollAt: z.date().nullable(),
-  refundTxHash: HexText.nullable(),
-  destinationTxHash: HexText.nullable(),
+  refundTxHash: StoredHex.nullable(),
+  destinationTxHash: StoredHex.nullable(),
   refundedAt: z.date().nullable(),
   refundOverdueEventId: id('evt').nullable(),
   reference: z.string().nullable(),
@@ -80,11 +78,11 @@ export const StepRow = z.object({
   transferId: id('wtx'),
   position: z.number(),
   kind: z.enum(['top-up', 'send', 'approve', 'partner', 'claim', 'refill', 'revoke']),
-  sender: HexText,
-  toAddress: HexText,
+  sender: StoredHex,
+  toAddress: StoredHex,
   data: z.instanceof(Uint8Array),
-  value: Raw,
-  gasLimit: Raw,
+  value: StoredBigInt,
+  gasLimit: StoredBigInt,
   transactionId: id('ctx').nullable(),
 })
 export type StepRow = z.output<typeof StepRow>
@@ -197,7 +195,7 @@ export async function assignStep(
   return changed === 1
 }
 
-const StepOfTransfer = TransferRow.extend({ ...StepRow.omit({ toAddress: true }).shape, stepTo: HexText })
+const StepOfTransfer = TransferRow.extend({ ...StepRow.omit({ toAddress: true }).shape, stepTo: StoredHex })
 
 interface OwnStep {
   readonly step: StepRow
@@ -308,7 +306,7 @@ export async function findHashes(
   transferIds: readonly TransferId[],
 ): Promise<ReadonlyMap<TransferId, string>> {
   const rows = await db.many(
-    z.object({ id: id('wtx'), txHash: HexText }),
+    z.object({ id: id('wtx'), txHash: StoredHex }),
     sql`
     select id, tx_hash from transfers
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = any(${anyLength(transferIds)})

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { StoredBigInt } from '../../platform/db/columns.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { type EventId, id } from '../../platform/ids.ts'
 import { isInWallet } from './ending.ts'
@@ -159,7 +160,7 @@ export async function listPaidBack(
   const plain = hash.toLowerCase()
   await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${`refund:${fromNetwork}/${plain}`}, 0))`)
   const rows = await tx.many(
-    z.object({ raw: z.string().transform((text) => BigInt(text)) }),
+    z.object({ raw: StoredBigInt }),
     sql`
     select raw_amount::text as raw from transfers
     where lower(refund_tx_hash) = ${plain} and organisation_id = ${organisationId} and environment = ${environment} and from_network = ${fromNetwork} and from_address = ${fromAddress} and from_token = ${fromToken}
@@ -175,7 +176,7 @@ export async function listFailing(
   limit: number,
 ): Promise<readonly bigint[]> {
   const rows = await tx.many(
-    z.object({ raw: z.string().transform((text) => BigInt(text)) }),
+    z.object({ raw: StoredBigInt }),
     sql`
     select raw_amount::text as raw from transfers
     where ended_at is null and failing_since is not null and organisation_id = ${organisationId} and environment = ${environment}

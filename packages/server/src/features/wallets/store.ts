@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
+import { StoredHex } from '../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { isBelow, type ListedRows, listRows } from '../../platform/db/page.ts'
 import type { ByoWalletId } from '../../platform/ids.ts'
@@ -7,11 +8,9 @@ import { id } from '../../platform/ids.ts'
 import { ChainName } from '../chains/index.ts'
 import { AmlStatus } from './schema.ts'
 
-export const StoredAddress = z.templateLiteral(['0x', z.string()])
-
 export const ByoWalletRow = z.object({
   id: id('byw'),
-  address: StoredAddress,
+  address: StoredHex,
   chain: ChainName,
   network: z.string(),
   name: z.string().nullable(),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredBigInt } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { idIn, idIs } from '../../../platform/db/page.ts'
 import { id, type PaymentId } from '../../../platform/ids.ts'
@@ -30,7 +31,7 @@ export const RedeemableRow = z.object({
   /** Milliseconds since settlement, by the database's clock; null if not settled. */
   settledMs: z.number().nullable(),
   /** Sum of the payment's refunds, in the token's smallest unit. */
-  refundedRaw: z.string().transform((text) => BigInt(text)),
+  refundedRaw: StoredBigInt,
   redemptionToken: z.string().nullable(),
   /** Milliseconds until the current right to deliver ends, by the database's clock; null if no redemption was requested. */
   redemptionMs: z.number().nullable(),

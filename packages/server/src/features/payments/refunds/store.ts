@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredBigInt, StoredHex } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { idIs, isBelow, type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type Id, id, type PaymentId } from '../../../platform/ids.ts'
@@ -12,8 +13,6 @@ import { refundStatuses } from './schema.ts'
 
 export type RefundId = Id<'rfd'>
 
-const Amount = z.string().transform((text) => BigInt(text))
-
 /** The columns of a payment that a refund reads. */
 export const RefundableRow = z.object({
   id: id('pay'),
@@ -22,19 +21,19 @@ export const RefundableRow = z.object({
   chain: z.string(),
   network: z.string(),
   token: z.string(),
-  asset: z.templateLiteral(['0x', z.string()]),
+  asset: StoredHex,
   decimals: z.number(),
-  payTo: z.templateLiteral(['0x', z.string()]),
+  payTo: StoredHex,
   payer: z.string().nullable(),
   claimKey: z.string().nullable(),
   /** The signature by which it was settled; null long after it was settled by an authorization. */
   settlement: StoredSettlement.nullable(),
   validBefore: z.date().nullable(),
-  txHash: z.templateLiteral(['0x', z.string()]).nullable(),
+  txHash: StoredHex.nullable(),
   createdAt: z.date(),
   settledAt: z.date().nullable(),
-  rawAmount: Amount,
-  refundedRaw: Amount,
+  rawAmount: StoredBigInt,
+  refundedRaw: StoredBigInt,
   delivery: PaymentDelivery.nullable(),
   deliveredAt: z.date().nullable(),
   /** Milliseconds until the current right to deliver ends, by the database's clock; null if no redemption was requested. */
@@ -86,7 +85,7 @@ export const RefundRow = z.object({
   environment: z.enum(['test', 'live']),
   paymentId: id('pay'),
   transferId: id('wtx'),
-  rawAmount: Amount,
+  rawAmount: StoredBigInt,
   reason: z.string().nullable(),
   status: z.enum(refundStatuses),
   createdAt: z.date(),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredBigInt } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
 import { firstIdAt } from '../../../platform/db/page.ts'
 import { countsOf, settlementTimesOf } from '../rollups/rollup-store.ts'
@@ -21,7 +22,6 @@ export interface Intervals {
 }
 
 const CutRow = z.object({ createdAt: z.date() })
-const Amount = z.string().transform((text) => BigInt(text))
 const IntervalRow = z.object({
   beginsAt: z.date(),
   protocol: z.enum(['x402', 'mpp']),
@@ -29,7 +29,7 @@ const IntervalRow = z.object({
   decimals: z.number(),
   status: z.enum(paymentStatuses),
   payments: z.bigint(),
-  raw: Amount,
+  raw: StoredBigInt,
 })
 const LatencyRow = z.object({
   beginsAt: z.date().nullable(),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { StoredBigInt, StoredHex } from '../../../platform/db/columns.ts'
 import { type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { onAnyOf } from '../../../platform/db/on-any-of.ts'
 import { id } from '../../../platform/ids.ts'
@@ -9,17 +10,14 @@ import type { TransferId } from '../store.ts'
 /** Name of gasless transfers in the relayer. */
 export const gaslessPurpose = 'transfers.gasless'
 
-const Raw = z.string().transform((text) => BigInt(text))
-const HexText = z.templateLiteral(['0x', z.string()])
-
 /** A transfer to be signed by its wallet, of any tenant, since the settler is the operator's. */
 const UnsignedRow = z.object({
   transferId: id('wtx'),
   network: z.string(),
-  asset: HexText,
-  fromAddress: HexText,
-  toAddress: HexText,
-  rawAmount: Raw,
+  asset: StoredHex,
+  fromAddress: StoredHex,
+  toAddress: StoredHex,
+  rawAmount: StoredBigInt,
   nonce: z.instanceof(Uint8Array),
   validBefore: z.date(),
   isPast: z.boolean(),
@@ -116,7 +114,7 @@ const EndedRow = z.object({
   environment: z.enum(['test', 'live']),
   network: z.string(),
   createdAt: z.date(),
-  gasReservedNanoUsd: Raw,
+  gasReservedNanoUsd: StoredBigInt,
 })
 /** `gasReservedNanoUsd`: the amount that it reserved until now. */
 export type EndedRow = z.output<typeof EndedRow>

@@ -1,20 +1,20 @@
 import type { CredentialDraft } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredHex } from '../../../platform/db/columns.ts'
 import { breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import { isNonceTaken, relays } from '../../relayer/index.ts'
 import type { TransferId } from '../store.ts'
 import { payingMethods } from './schema.ts'
 
-const HexText = z.templateLiteral(['0x', z.string()])
 const Authorization = z.object({
-  from: HexText,
-  to: HexText,
+  from: StoredHex,
+  to: StoredHex,
   value: z.string(),
   validAfter: z.string(),
   validBefore: z.string(),
-  nonce: HexText,
+  nonce: StoredHex,
 })
 const Draft = z
   .string()

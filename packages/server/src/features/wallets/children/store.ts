@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredHex } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type ChildAddressId, id, type MasterWalletId } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
-import { StoredAddress } from '../store.ts'
 
 const Index = z.bigint().transform(Number)
 
@@ -14,7 +14,7 @@ export const ChildAddressRow = z.object({
   /** The hardened part of the path, equal to the master's. */
   account: z.number(),
   childIndex: Index,
-  address: StoredAddress,
+  address: StoredHex,
   name: z.string().nullable(),
   metadata: z.record(z.string(), z.unknown()),
   createdAt: z.date(),

@@ -1,5 +1,6 @@
 import type { NetworkName } from '@purser/protocol'
 import { z } from 'zod'
+import { StoredHex } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 
 /**
@@ -83,7 +84,7 @@ export async function moveCursor(
   )
 }
 
-export const ScannedBlock = z.object({ number: z.bigint(), hash: z.templateLiteral(['0x', z.string()]) })
+export const ScannedBlock = z.object({ number: z.bigint(), hash: StoredHex })
 export type ScannedBlock = z.output<typeof ScannedBlock>
 
 /** The remembered blocks below the given one, newest first. */

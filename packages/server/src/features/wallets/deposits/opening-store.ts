@@ -1,6 +1,7 @@
 import type { Address, NetworkName } from '@purser/protocol'
 import { z } from 'zod'
 import type { Environment, Tenant } from '../../../platform/ctx.ts'
+import { StoredHex } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { onAnyOf } from '../../../platform/db/on-any-of.ts'
 import { id } from '../../../platform/ids.ts'
@@ -28,7 +29,7 @@ const ManagedWallet = z.object({
   walletId: z.string(),
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
-  address: z.templateLiteral(['0x', z.string()]),
+  address: StoredHex,
 })
 export type ManagedWallet = z.output<typeof ManagedWallet>
 
@@ -96,8 +97,8 @@ export async function insertUnread(
 
 const UnreadOpening = z.object({
   walletId: z.string(),
-  token: z.templateLiteral(['0x', z.string()]),
-  address: z.templateLiteral(['0x', z.string()]),
+  token: StoredHex,
+  address: StoredHex,
   /** The block that the reading waits for; -1 until it is known. */
   blockNumber: z.bigint(),
 })

@@ -1,14 +1,11 @@
 import { chains, type NetworkName } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredBigInt, StoredHex } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { boundsOf, filtered, type ListedRows, listRows, type Period, within } from '../../../platform/db/page.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 import { type Booking, transactionKinds } from './booking.ts'
-
-const StoredHex = z.templateLiteral(['0x', z.string()])
-/** numeric(78, 0) comes as text. */
-const Raw = z.string().transform((text) => BigInt(text))
 
 export const transactionStatuses = ['pending', 'confirmed', 'withdrawn'] as const
 
@@ -27,13 +24,13 @@ export const TransactionRow = z.object({
   token: StoredHex,
   tokenSymbol: z.string(),
   decimals: z.number(),
-  rawAmount: Raw,
+  rawAmount: StoredBigInt,
   from: StoredHex,
   to: StoredHex,
   blockNumber: z.bigint(),
   blockHash: StoredHex,
   amlStatus: z.enum(['pending', 'clear', 'flagged']),
-  frozenRawAmount: Raw,
+  frozenRawAmount: StoredBigInt,
   eventId: z.string().nullable(),
   createdAt: z.date(),
   confirmedAt: z.date().nullable(),

@@ -1,6 +1,7 @@
 import { type Address, type Chain, chains } from '@purser/protocol'
 import { z } from 'zod'
 import type { Environment, Tenant } from '../../../platform/ctx.ts'
+import { StoredHex } from '../../../platform/db/columns.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 
@@ -126,7 +127,7 @@ export const WatchRow = z.object({
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
   /** In lower case. */
-  address: z.templateLiteral(['0x', z.string()]),
+  address: StoredHex,
   tokens: z.array(z.string()),
   since: z.date(),
   until: z.date().nullable(),

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredHex } from '../../../platform/db/columns.ts'
 import { type Queryable, sql } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
-import { StoredAddress } from '../store.ts'
 import { LegacyCoin } from './coins.ts'
 
 export const LegacyWalletRow = z.object({
   id: id('mwt'),
-  address: StoredAddress,
+  address: StoredHex,
   /** The coin that it was created for. */
   coin: LegacyCoin,
   createdAt: z.date(),

@@ -1,11 +1,11 @@
 import type { Network } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredHex } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { onAnyOf } from '../../../platform/db/on-any-of.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { type DueChecks, listDueChecks } from '../../plans/index.ts'
-import { StoredAddress } from '../store.ts'
 import { AutoSweep, MasterWalletRow, masterWalletColumns } from './store.ts'
 
 /** A wallet whose automatic sweep is due, of any tenant; `isSuspended`: its organisation is. */
@@ -88,7 +88,7 @@ export async function updateMasterWallet(
 export const UsedChild = z.object({
   id: id('cad'),
   childIndex: z.bigint().transform(Number),
-  address: StoredAddress,
+  address: StoredHex,
 })
 export type UsedChild = z.output<typeof UsedChild>
 

@@ -4,20 +4,20 @@ import type { WalletSigner } from '../../../custody/signer.ts'
 import type { WalletKeys } from '../../../custody/wallet-keys.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { batchByDb } from '../../../platform/db/batch.ts'
+import { StoredHex } from '../../../platform/db/columns.ts'
 import { type Db, type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
-import { StoredAddress } from '../store.ts'
 
 const Index = z.bigint().transform(Number)
 
 /** A master wallet or a child of one as a source of payments: its address, its path below the seed, and the master that pays its gas. */
 export const SourceWallet = z.object({
   id: z.union([id('mwt'), id('cad')]),
-  address: StoredAddress,
+  address: StoredHex,
   chain: ChainName,
   masterWalletId: id('mwt'),
-  masterAddress: StoredAddress,
+  masterAddress: StoredHex,
   retiredAt: z.date().nullable(),
 })
 export type SourceWallet = z.output<typeof SourceWallet>

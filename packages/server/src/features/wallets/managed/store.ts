@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredHex } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { isBelow, type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type ChildAddressId, id, type MasterWalletId } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
 import { ChainName } from '../../chains/index.ts'
 import type { LegacyCoin } from '../legacy/coins.ts'
-import { type PlaceQuestion, StoredAddress, type WalletQuestion } from '../store.ts'
+import type { PlaceQuestion, WalletQuestion } from '../store.ts'
 
 /** A decimal amount of a token. The number of its digits is checked against the token's decimals. */
 export const MinAmount = z
@@ -31,7 +32,7 @@ const Bytes = z.instanceof(Uint8Array)
 export const MasterWalletRow = z.object({
   id: id('mwt'),
   account: z.number(),
-  address: StoredAddress,
+  address: StoredHex,
   chain: ChainName,
   network: z.string(),
   name: z.string().nullable(),
@@ -158,7 +159,7 @@ export const ManagedReceiver = z.object({
   id: z.union([id('mwt'), id('cad')]),
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
-  address: StoredAddress,
+  address: StoredHex,
   chain: ChainName,
   network: z.string(),
   supportedTokens: z.array(z.string()),

@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredBigInt } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { EffectivePolicy, type PolicyOperation } from './decide.ts'
-
-const Atto = z.string().transform((text) => BigInt(text))
 
 const PolicyRow = z.object({ document: EffectivePolicy, updatedAt: z.date() })
 export type PolicyRow = z.output<typeof PolicyRow>
@@ -68,7 +67,7 @@ export async function removePolicy(tx: Tx, tenant: Tenant, walletId: MasterWalle
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and master_wallet_id = ${walletId}`)
 }
 
-const GasRow = z.object({ token: z.string(), rawAmount: Atto })
+const GasRow = z.object({ token: z.string(), rawAmount: StoredBigInt })
 
 /** The gas that is counted under this name, in 1e-18 of its coin. */
 export function findGas(

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredBigInt } from '../../../platform/db/columns.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
 import type { PolicyUsage, PolicyWindow } from './decide.ts'
 
-const Atto = z.string().transform((text) => BigInt(text))
-const UsageRow = z.object({ perHour: Atto, perDay: Atto, perMonth: Atto })
+const UsageRow = z.object({ perHour: StoredBigInt, perDay: StoredBigInt, perMonth: StoredBigInt })
 
 /** A token of a wallet and all its children, and the subjects that do not count. */
 export interface UsageQuestion {

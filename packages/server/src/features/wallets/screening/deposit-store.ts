@@ -1,5 +1,6 @@
 import { type NetworkName, networkByName } from '@purser/protocol'
 import { z } from 'zod'
+import { StoredBigInt, StoredHex } from '../../../platform/db/columns.ts'
 import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import type { AmountOnHold, HoldQuestion } from '../../funds/index.ts'
@@ -7,8 +8,6 @@ import { Cursor } from '../deposits/cursor-store.ts'
 import { bookedUpTo } from '../deposits/rollup-store.ts'
 import { AmlStatus } from '../schema.ts'
 import { onHoldWhileTraced } from './taint-trace-store.ts'
-
-const Raw = z.string().transform((text) => BigInt(text))
 
 const StoredNetwork = z.string().transform((name, ctx) => {
   const network = networkByName(name)
@@ -23,7 +22,7 @@ const DueDeposit = z.object({
   environment: z.enum(['test', 'live']),
   walletId: z.string(),
   network: StoredNetwork,
-  from: z.templateLiteral(['0x', z.string()]),
+  from: StoredHex,
   amlStatus: AmlStatus,
 })
 export type DueDeposit = z.output<typeof DueDeposit>
@@ -148,7 +147,12 @@ const frozenUpTo: Sql = sql`p.raw_frozen - coalesce((select sum(w.frozen_raw_amo
   where w.wallet_id = p.wallet_id and w.network = p.network and w.token = p.token and w.block_number > q.up_to and w.direction = 'in'
     and w.status <> 'withdrawn' and w.frozen_raw_amount > 0), 0)`
 
-const AmountRow = z.object({ frozen: Raw, unscreened: Raw, notFinal: Raw, isBooked: z.boolean() })
+const AmountRow = z.object({
+  frozen: StoredBigInt,
+  unscreened: StoredBigInt,
+  notFinal: StoredBigInt,
+  isBooked: z.boolean(),
+})
 
 /**
  * Amounts on hold at managed wallets, in the order of the queries: the spendable amount is the balance less the frozen and unscreened

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredBigInt } from '../../../platform/db/columns.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 
@@ -21,7 +22,7 @@ const ReleasedDeposit = z.object({
   network: z.string(),
   tokenSymbol: z.string(),
   decimals: z.number(),
-  rawAmount: z.string().transform((text) => BigInt(text)),
+  rawAmount: StoredBigInt,
   from: z.string(),
 })
 export type ReleasedDeposit = z.output<typeof ReleasedDeposit>

@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredBigInt } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
 import { ChainName } from '../../chains/index.ts'
 import { bookedUpTo } from '../deposits/rollup-store.ts'
-
-const Raw = z.string().transform((text) => BigInt(text))
 
 const HoldSummaryRow = z.object({
   walletId: z.string(),
@@ -16,8 +15,8 @@ const HoldSummaryRow = z.object({
   /** Where the money is: managed wallets are booked on every network. */
   network: z.string(),
   token: z.string(),
-  unscreened: Raw,
-  frozen: Raw,
+  unscreened: StoredBigInt,
+  frozen: StoredBigInt,
   wallets: z.bigint(),
   isWhole: z.boolean(),
 })

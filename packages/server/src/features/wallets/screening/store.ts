@@ -1,16 +1,15 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredHex } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { type ByoWalletId, type Id, id } from '../../../platform/ids.ts'
 import { AmlStatus } from '../schema.ts'
-
-const StoredAddress = z.templateLiteral(['0x', z.string()])
 
 const DueWallet = z.object({
   id: id('byw'),
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
-  address: StoredAddress,
+  address: StoredHex,
 })
 export type DueWallet = z.output<typeof DueWallet>
 

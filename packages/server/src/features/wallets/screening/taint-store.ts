@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredBigInt } from '../../../platform/db/columns.ts'
 import { type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import { bookedUpTo } from '../deposits/rollup-store.ts'
-
-const Raw = z.string().transform((text) => BigInt(text))
 
 /** A token of a managed wallet on a network; the token as stored. */
 export interface WalletToken {
@@ -64,7 +63,12 @@ export async function listTaintedChanges(tx: Tx, changes: readonly Change[]): Pr
   return rows.map(changeOf)
 }
 
-const Checkpoint = z.object({ block: z.bigint(), rawBalance: Raw, rawTainted: Raw, rawLeft: Raw })
+const Checkpoint = z.object({
+  block: z.bigint(),
+  rawBalance: StoredBigInt,
+  rawTainted: StoredBigInt,
+  rawLeft: StoredBigInt,
+})
 /** The balance of an asset after a block, its tainted amount, and the tainted amount that has left by then. */
 export type Checkpoint = z.output<typeof Checkpoint>
 
@@ -114,9 +118,9 @@ export async function insertCheckpoint(tx: Tx, asset: WalletToken, checkpoint: C
 
 const LedgerRow = z.object({
   direction: z.enum(['in', 'out']),
-  rawAmount: Raw,
+  rawAmount: StoredBigInt,
   /** The flagged or tainted amount of an incoming row. */
-  rawTaint: Raw,
+  rawTaint: StoredBigInt,
   txHash: z.string(),
   logIndex: z.number(),
   block: z.bigint(),
@@ -166,8 +170,8 @@ const TaintedRow = z.object({
   id: z.string(),
   block: z.bigint(),
   logIndex: z.number(),
-  rawTaint: Raw,
-  rawFrozen: Raw,
+  rawTaint: StoredBigInt,
+  rawFrozen: StoredBigInt,
 })
 export type TaintedRow = z.output<typeof TaintedRow>
 /** A row's asset in the order of the chain. */
@@ -226,7 +230,7 @@ export async function updateFrozen(
 /** The total frozen amount of the asset, as stored. */
 export async function findFrozen(tx: Tx, asset: WalletToken): Promise<bigint> {
   const row = await tx.maybeOne(
-    z.object({ rawFrozen: Raw }),
+    z.object({ rawFrozen: StoredBigInt }),
     sql`select raw_frozen::text from tainted_places where ${isAt(asset)}`,
   )
   return row?.rawFrozen ?? 0n

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { StoredBigInt } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { onAnyOf } from '../../../platform/db/on-any-of.ts'
 import { id, type SweepId } from '../../../platform/ids.ts'
@@ -119,7 +120,7 @@ const EndedRow = z.object({
   status: z.enum(['swept', 'failed']),
   txHash: z.string().nullable(),
   failureReason: z.string().nullable(),
-  gasReservedNanoUsd: z.string().transform((text) => BigInt(text)),
+  gasReservedNanoUsd: StoredBigInt,
 })
 /** `gasReservedNanoUsd`: the amount that it reserved until it ended. */
 export type EndedRow = z.output<typeof EndedRow>

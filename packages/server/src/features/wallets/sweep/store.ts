@@ -1,14 +1,13 @@
 import type { Address } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredBigInt, StoredHex } from '../../../platform/db/columns.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { isBelow, type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type ChildAddressId, id, type MasterWalletId, type SweepId } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
 import { shareOwnerSql } from '../../plans/index.ts'
-import { StoredAddress } from '../store.ts'
 
-const Amount = z.string().transform((text) => BigInt(text))
 const Index = z.bigint().transform(Number)
 
 export const SweepRow = z.object({
@@ -26,13 +25,17 @@ export const SweepRow = z.object({
 })
 export type SweepRow = z.output<typeof SweepRow>
 
-export const SweepSummaryRow = SweepRow.extend({ childCount: Index, rawAmount: Amount, sweptRawAmount: Amount })
+export const SweepSummaryRow = SweepRow.extend({
+  childCount: Index,
+  rawAmount: StoredBigInt,
+  sweptRawAmount: StoredBigInt,
+})
 export type SweepSummaryRow = z.output<typeof SweepSummaryRow>
 
 export const SweepChildRow = z.object({
   childAddressId: id('cad'),
-  fromAddress: StoredAddress,
-  rawAmount: Amount,
+  fromAddress: StoredHex,
+  rawAmount: StoredBigInt,
   status: z.enum(['planned', 'signed', 'sent', 'swept', 'failed']),
   txHash: z.string().nullable(),
   failureReason: z.string().nullable(),
@@ -44,7 +47,7 @@ const summaryColumns = sql`sweeps.id, master_wallet_id, chain, sweeps.network, t
   coalesce(sum(raw_amount) filter (where t.status = 'swept'), 0)::text as swept_raw_amount`
 
 /** A child that may have a balance to sweep. */
-export const CandidateRow = z.object({ id: id('cad'), childIndex: Index, address: StoredAddress })
+export const CandidateRow = z.object({ id: id('cad'), childIndex: Index, address: StoredHex })
 export type CandidateRow = z.output<typeof CandidateRow>
 
 /** Those named children that the wallet has. */

@@ -1,10 +1,8 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredBigInt, StoredHex } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
-import { StoredAddress } from '../store.ts'
-
-const Amount = z.string().transform((text) => BigInt(text))
 
 /** A transfer with the fields for sending it. The lane is the operator's, so these functions work for all tenants. */
 export const SweepTransferRow = z.object({
@@ -13,12 +11,12 @@ export const SweepTransferRow = z.object({
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
   network: z.string(),
-  asset: StoredAddress,
-  fromAddress: StoredAddress,
-  toAddress: StoredAddress,
-  rawAmount: Amount,
+  asset: StoredHex,
+  fromAddress: StoredHex,
+  toAddress: StoredHex,
+  rawAmount: StoredBigInt,
   /** The child's frozen amount when the sweep was stored. */
-  frozenRawAmount: Amount,
+  frozenRawAmount: StoredBigInt,
   nonce: z.instanceof(Uint8Array),
   validBefore: z.date(),
   createdAt: z.date(),
@@ -50,7 +48,7 @@ export const isScreened: Sql = sql`not exists (
       and w.aml_status = 'pending' and w.on_hold
       and w.created_at < t.created_at + interval '5 minutes')`
 
-const AmountRow = z.object({ walletId: z.string(), amount: z.string().transform((text) => BigInt(text)) })
+const AmountRow = z.object({ walletId: z.string(), amount: StoredBigInt })
 
 /** A token at some wallets of a network. */
 interface Holdings {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Payout, PayoutFailure } from '../../../partners/offramp/port.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { StoredBigInt, StoredHex } from '../../../platform/db/columns.ts'
 import { breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import {
   boundsOf,
@@ -17,9 +18,6 @@ import { ChainName } from '../../chains/index.ts'
 import type { TransferId } from '../../transfers/index.ts'
 import { Refund, WithdrawalStatus } from './schema.ts'
 
-const Raw = z.string().transform((text) => BigInt(text))
-const HexText = z.templateLiteral(['0x', z.string()])
-
 export type WithdrawalId = Id<'wdr'>
 
 export const WithdrawalRow = z.object({
@@ -27,12 +25,12 @@ export const WithdrawalRow = z.object({
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
   walletId: z.union([id('mwt'), id('cad')]),
-  fromAddress: HexText,
+  fromAddress: StoredHex,
   chain: ChainName,
   network: z.string(),
   token: z.string(),
   decimals: z.number(),
-  rawAmount: Raw,
+  rawAmount: StoredBigInt,
   bankAccountId: id('bac'),
   currency: z.enum(['EUR', 'GBP', 'USD']),
   reference: z.string().nullable(),
@@ -42,7 +40,7 @@ export const WithdrawalRow = z.object({
   partner: z.string(),
   partnerAccountId: z.string(),
   payoutId: z.string().nullable(),
-  depositAddress: HexText.nullable(),
+  depositAddress: StoredHex.nullable(),
   refund: Refund.nullable(),
   feeAmount: z.string().nullable(),
   exchangeRate: z.string().nullable(),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../../platform/ctx.ts'
+import { StoredBigInt, StoredHex } from '../../../../platform/db/columns.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../../../platform/db/db.ts'
 import { onAnyOf } from '../../../../platform/db/on-any-of.ts'
 import { idIn, idIs } from '../../../../platform/db/page.ts'
@@ -7,8 +8,6 @@ import { id, type PaymentId } from '../../../../platform/ids.ts'
 import { type DueCursors, listDueChecks } from '../../../plans/index.ts'
 import { paymentStatuses } from '../../schema.ts'
 import { StoredTempoTransaction } from '../../store.ts'
-
-const HexText = z.templateLiteral(['0x', z.string()])
 
 /** A payment whose transaction was broadcast and whose outcome is open. Of any tenant: the chain is read for all at once. */
 export const SentRow = z.object({
@@ -20,12 +19,12 @@ export const SentRow = z.object({
   chain: z.string(),
   token: z.string(),
   decimals: z.number(),
-  asset: HexText,
-  rawAmount: z.string().transform((text) => BigInt(text)),
-  payTo: HexText,
+  asset: StoredHex,
+  rawAmount: StoredBigInt,
+  payTo: StoredHex,
   payer: z.string(),
   settlement: StoredTempoTransaction,
-  txHash: HexText,
+  txHash: StoredHex,
   settlingAt: z.date(),
   failureReason: z.string().nullable(),
   hasPlace: z.boolean(),
