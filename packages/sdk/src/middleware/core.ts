@@ -8,7 +8,7 @@ import { type Credential, claimedPayer, findCredential, isPush, isReusable, move
 import type { PayOptions } from './options.ts'
 import { type PayerSignature, payerSignatureOf } from './payer-signature.ts'
 import { optionsResponse, readableBy } from './preflight.ts'
-import { keptKeyOf, purchaseOf } from './purchase.ts'
+import { keptKeyOf, paidBy, purchaseOf } from './purchase.ts'
 import { admitAgain, serveKept } from './redeem.ts'
 import type { Claim } from './replays.ts'
 import { reporting } from './report-sale.ts'
@@ -154,8 +154,7 @@ function requestOf(
 function refusalIn(error: unknown, credential: Credential): Refusal | undefined {
   const { protocol } = credential
   if (error instanceof PaymentRefusedError) {
-    const detail = error.problem?.message
-    const message = typeof detail === 'string' ? detail : undefined
+    const message = error.problem?.message
     return {
       protocol,
       reason: error.reason,
@@ -169,8 +168,8 @@ function refusalIn(error: unknown, credential: Credential): Refusal | undefined 
 }
 
 function paid(purchase: Purchase, claim: Claimed): Admission {
-  const { context, credential, payment, grant, settlementToken } = purchase
-  const { seller, route, method } = context
+  const { context, credential, payment, settlementToken } = purchase
+  const { seller, method } = context
   const hasMoved = !payment.settlementPending || payment.txHash !== null
   const over = () => seller.runs.end(keptKeyOf(context, credential), 'over')
   const unsold = () => {
@@ -187,11 +186,7 @@ function paid(purchase: Purchase, claim: Claimed): Admission {
     seller.onFault({ stage: 'handler', error, payment })
   }
   return {
-    kind: 'paid',
-    payment,
-    session: undefined,
-    vault: grant.vault,
-    bodyBytesMax: route.bodyBytesMax,
+    ...paidBy(purchase),
     conclude: () => conclude(purchase).finally(over),
     tooLarge: () => {
       faulty(new RangeError('The response exceeds bodyBytesMax.'))

@@ -5,7 +5,7 @@ import { grantOf } from './grant.ts'
 import { unsettledResponse } from './receipts.ts'
 import { type PaymentContext, requestPayment } from './request-payment.ts'
 import type { OwnResponse } from './responses.ts'
-import { conclude, type Purchase, releaseRedemption } from './settle.ts'
+import { conclude, giveBack, type Purchase } from './settle.ts'
 
 /** A verified purchase: a verified payment, or a redemption that allows the handler to run again. */
 export interface Verified {
@@ -21,6 +21,17 @@ export interface Verified {
 /** The key of a kept response: the credential and its request. */
 export function keptKeyOf({ method, resource, digest }: PaymentContext, { value }: Credential): string {
   return JSON.stringify([value, method, resource, digest])
+}
+
+/** The members of an admission that a purchase decides, however it was verified. */
+export function paidBy({ context, payment, grant }: Purchase) {
+  return {
+    kind: 'paid',
+    payment,
+    session: undefined,
+    vault: grant.vault,
+    bodyBytesMax: context.route.bodyBytesMax,
+  } as const
 }
 
 /** A verified payment with everything needed to settle it and to serve it on this connection or a later one. */
@@ -49,11 +60,8 @@ export function purchaseOf(
       const settleAndDecide = (again: Again) => conclude(purchase, again)
       const kept = { response, payment, conclude: settleAndDecide, redemptionToken }
       seller.kept.keep(keptKeyOf(context, credential), kept)
-      // Lets another process serve a GET at once. If this fails, the payer's next request repeats it.
-      if (redemptionToken !== undefined)
-        releaseRedemption(seller, payment.paymentId, redemptionToken).catch((error: unknown) =>
-          seller.onFault({ stage: 'delivery', error, payment }),
-        )
+      // Lets another process serve a GET at once.
+      if (redemptionToken !== undefined) giveBack(seller, payment, redemptionToken)
     },
   }
   return purchase

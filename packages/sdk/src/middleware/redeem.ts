@@ -5,14 +5,13 @@ import type { Conclusion } from './conclusion.ts'
 import type { Credential } from './credential.ts'
 import { isTargetedCaching, privateCacheControl } from './headers.ts'
 import type { PayerSignature } from './payer-signature.ts'
-import { keptKeyOf, purchaseOf } from './purchase.ts'
+import { keptKeyOf, paidBy, purchaseOf } from './purchase.ts'
 import { receiptOf } from './receipts.ts'
 import { redeemRequestOf } from './redeem-request.ts'
 import { unkept } from './replays.ts'
 import type { PaymentContext } from './request-payment.ts'
 import { type OwnResponse, problemResponse } from './responses.ts'
-import type { Seller } from './seller.ts'
-import { isPassing, type Purchase, redemptionRefusal, releaseRedemption } from './settle.ts'
+import { giveBack, isPassing, type Purchase, redemptionRefusal } from './settle.ts'
 
 /**
  * Serves the response that is kept for this credential and request, after the payment is settled and Purser has
@@ -93,27 +92,16 @@ function refuseUnderpaid({ context, payment }: Purchase, redemptionToken: string
   return refuse(problemResponse('answer-lost'))
 }
 
-/** If this fails, the redemption ends by itself and the payer's next request redeems again. */
-function giveBack(seller: Seller, payment: Purchase['payment'], redemptionToken: string): void {
-  releaseRedemption(seller, payment.paymentId, redemptionToken).catch((error: unknown) =>
-    seller.onFault({ stage: 'delivery', error, payment }),
-  )
-}
-
 function rerun(purchase: Purchase, redemptionToken: string): Admission {
-  const { context, payment, grant } = purchase
-  const { seller, route } = context
+  const { context, payment } = purchase
+  const { seller } = context
   const release = () => giveBack(seller, payment, redemptionToken)
   const unserved = (error: Error) => {
     release()
     seller.onFault({ stage: 'handler', error, payment })
   }
   return {
-    kind: 'paid',
-    payment,
-    session: undefined,
-    vault: grant.vault,
-    bodyBytesMax: route.bodyBytesMax,
+    ...paidBy(purchase),
     conclude: () => finish(purchase, redemptionToken),
     tooLarge: () => {
       unserved(new RangeError('The response exceeds bodyBytesMax.'))

@@ -137,12 +137,22 @@ export function isPassing({ code }: ConflictError): boolean {
  * Returns the redemption of a payment whose response was not sent. It is not an error if another request has it by
  * now.
  */
-export async function releaseRedemption({ purser }: Seller, paymentId: string, redemptionToken: string): Promise<void> {
+async function releaseRedemption({ purser }: Seller, paymentId: string, redemptionToken: string): Promise<void> {
   try {
     await purser.payments.undelivered(paymentId, { redemptionToken })
   } catch (error) {
     if (!(error instanceof ConflictError)) throw error
   }
+}
+
+/**
+ * Returns a redemption without waiting. If this fails, the redemption ends by itself and the payer's next request
+ * redeems again.
+ */
+export function giveBack(seller: Seller, payment: Purchase['payment'], redemptionToken: string): void {
+  releaseRedemption(seller, payment.paymentId, redemptionToken).catch((error: unknown) =>
+    seller.onFault({ stage: 'delivery', error, payment }),
+  )
 }
 
 function isFinal(error: unknown): error is ConflictError {

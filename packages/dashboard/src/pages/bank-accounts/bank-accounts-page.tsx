@@ -4,12 +4,13 @@ import { useState } from 'react'
 import { useMay, usePurser } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { count } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
 import { Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
-import { Id, Time } from '../../ui/values.tsx'
+import { Id } from '../../ui/values.tsx'
 import { DeleteAccountSheet } from './delete-account.tsx'
 import { NewAccountSheet } from './new-account.tsx'
 import { bankAccountsKey } from './queries.ts'
@@ -73,18 +74,7 @@ function columnsWith(onDelete: OnDelete): readonly Column<BankAccount>[] {
       cell: ({ maskedAccount }) => <span className="num">{maskedAccount}</span>,
     },
     { id: 'id', head: 'Id', width: 'w-39', from: 'lg', cell: ({ id }) => <Id value={id} /> },
-    {
-      id: 'created',
-      head: 'Added',
-      align: 'right',
-      width: 'w-32',
-      from: 'lg',
-      cell: ({ createdAt }) => (
-        <span className="text-ink-2">
-          <Time at={createdAt} />
-        </span>
-      ),
-    },
+    createdColumn('Added', 'lg'),
     ...(onDelete === undefined
       ? []
       : [

@@ -1,11 +1,12 @@
 import type { Member } from '@purser/sdk'
 import { Pencil, UserMinus } from 'lucide-react'
 import { IconButton } from '../../ui/button.tsx'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { sentenceCase } from '../../ui/format.ts'
 import { StateBadge, Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Tip } from '../../ui/tip.tsx'
-import { Id, Time } from '../../ui/values.tsx'
+import { Id } from '../../ui/values.tsx'
 import { memberName, worksInTestOnly } from './team-words.ts'
 
 export interface MemberActs {
@@ -21,18 +22,7 @@ export function columnsWith(acts: MemberActs): readonly Column<Member>[] {
     { id: 'role', head: 'Role', width: 'w-39', cell: (member) => <RoleCell member={member} /> },
     { id: 'state', head: 'State', width: 'w-28', cell: ({ status }) => <MemberBadge status={status} /> },
     { id: 'account', head: 'Account', width: 'w-39', from: 'lg', cell: ({ accountId }) => <Id value={accountId} /> },
-    {
-      id: 'since',
-      head: 'Since',
-      align: 'right',
-      width: 'w-32',
-      from: 'lg',
-      cell: ({ createdAt }) => (
-        <span className="text-ink-2">
-          <Time at={createdAt} />
-        </span>
-      ),
-    },
+    createdColumn('Since', 'lg'),
     {
       id: 'acts',
       head: <span className="sr-only">Change</span>,

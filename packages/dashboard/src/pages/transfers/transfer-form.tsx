@@ -61,17 +61,31 @@ export function TransferForm({ draft, onChange }: FormProps) {
         onToken={(token) => onChange({ ...draft, token, toToken: token })}
       />
       <RecipientFields draft={draft} onChange={onChange} />
-      <Field label="Reference" hint="Optional, for your records. It is not on the chain.">
-        {(wiring) => (
-          <TextInput
-            {...wiring}
-            maxLength={80}
-            value={draft.reference}
-            onChange={({ target }) => onChange({ ...draft, reference: target.value })}
-          />
-        )}
-      </Field>
+      <ReferenceField
+        hint="Optional, for your records. It is not on the chain."
+        value={draft.reference}
+        onChange={(reference) => onChange({ ...draft, reference })}
+      />
     </>
+  )
+}
+
+/** The caller's reference of a movement of money, at most 80 characters. */
+export function ReferenceField({
+  hint,
+  value,
+  onChange,
+}: {
+  hint: string
+  value: string
+  onChange: (reference: string) => void
+}) {
+  return (
+    <Field label="Reference" hint={hint}>
+      {(wiring) => (
+        <TextInput {...wiring} maxLength={80} value={value} onChange={({ target }) => onChange(target.value)} />
+      )}
+    </Field>
   )
 }
 

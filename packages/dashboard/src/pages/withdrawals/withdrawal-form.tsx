@@ -1,10 +1,10 @@
 import type { BankAccount, MasterWallet } from '@purser/sdk'
 import { Link } from '@tanstack/react-router'
-import { Field, Select, TextInput } from '../../ui/form.tsx'
+import { Field, Select } from '../../ui/form.tsx'
 import { Fact, Facts } from '../../ui/page.tsx'
 import { Amount } from '../../ui/values.tsx'
 import { accountLabel, useBankAccounts } from '../bank-accounts/queries.ts'
-import { AmountFields, WalletField } from '../transfers/transfer-form.tsx'
+import { AmountFields, ReferenceField, WalletField } from '../transfers/transfer-form.tsx'
 import { useManagedWallets, walletLabel } from '../transfers/wallets.ts'
 
 export interface WithdrawalDraft {
@@ -72,16 +72,11 @@ export function WithdrawalForm({ draft, onChange }: FormProps) {
           </Select>
         )}
       </Field>
-      <Field label="Reference" hint="Optional.">
-        {(wiring) => (
-          <TextInput
-            {...wiring}
-            maxLength={80}
-            value={draft.reference}
-            onChange={({ target }) => onChange({ ...draft, reference: target.value })}
-          />
-        )}
-      </Field>
+      <ReferenceField
+        hint="Optional."
+        value={draft.reference}
+        onChange={(reference) => onChange({ ...draft, reference })}
+      />
     </>
   )
 }
