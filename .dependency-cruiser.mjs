@@ -163,7 +163,7 @@ export default {
     {
       name: 'one-folder-names-the-driver',
       severity: 'error',
-      from: { path: server, pathNot: `${server}platform/db/(db|pool|probe|session)\\.ts$` },
+      from: { path: server, pathNot: `${server}platform/db/(db|pool|probe)\\.ts$` },
       to: { path: 'node_modules/pg/' },
     },
     {
