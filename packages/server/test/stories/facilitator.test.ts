@@ -295,7 +295,7 @@ test('a repeat with the same Idempotency-Key gets the same answer, also that a s
   expect((await facilitator.settle(body, { 'idempotency-key': 'settle-once' })).body).toEqual(settled.body)
 })
 
-test('a repeat of an unanswered verification does not find a payment valid once it has ended, expired or has a sanctioned payer', async () => {
+test('a repeat of an unanswered verification does not find a payment valid once it has ended, expired, is refunded or has a sanctioned payer', async () => {
   const pays = async (key: string) => {
     const body = await pay()
     await facilitator.verify(body, { 'idempotency-key': key })
@@ -309,16 +309,19 @@ test('a repeat of an unanswered verification does not find a payment valid once 
     return { repeat: async () => (await facilitator.verify(body, { 'idempotency-key': key })).body, change }
   }
   const [voided, expired, sanctioned] = [await pays('to-void'), await pays('to-expire'), await pays('to-sanction')]
+  const refunded = await pays('to-refund')
   const { account } = payer
   expect(await voided.repeat()).toEqual({ isValid: true, payer: account.address })
   await voided.change(sql`status = 'voided', failure_reason = 'settlement_withdrawn'`)
   await expired.change(sql`valid_before = now() - interval '1 second'`)
   await sanctioned.change(sql`payer = ${sandboxFlaggedAddress}`)
+  await refunded.change(sql`status = 'settled', settled_at = now(), refunded_raw = 1`)
   const refused = (invalidReason: string, address: string = account.address) =>
     expect.objectContaining({ isValid: false, invalidReason, payer: address })
-  expect([await voided.repeat(), await expired.repeat(), await sanctioned.repeat()]).toEqual([
+  expect([await voided.repeat(), await expired.repeat(), await refunded.repeat(), await sanctioned.repeat()]).toEqual([
     refused('settlement_withdrawn'),
     refused('invalid_exact_evm_payload_authorization_valid_before'),
+    refused(used),
     refused('payer_sanctioned', sandboxFlaggedAddress),
   ])
 })

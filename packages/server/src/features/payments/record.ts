@@ -310,14 +310,15 @@ export function underpriced(): Error {
   )
 }
 
-/** Refuses a payment that brings no money: it ended without money, or its settlement would fail for its parties or its time. */
+/** Refuses a payment that brings no money: it ended without money, is refunded, or its settlement would fail for its parties or its time. */
 export function refuseWorthless(ctx: Pick<Ctx, 'clock' | 'screening' | 'tenant'>, payment: PaymentRow): void {
-  const { protocol, status, failureReason, settlement, validBefore } = payment
+  const { protocol, status, failureReason, settlement, validBefore, refundedRaw } = payment
   const refuse = (reason: string): never => {
     if (protocol === 'mpp') throw refusedMpp('verification-failed', `The payment has ended without money: ${reason}.`)
     throw fail('payment-verification-failed', { reason })
   }
   if (status === 'settlement_failed' || status === 'voided') refuse(failureReason ?? status)
+  if (refundedRaw > 0n) throw fail('duplicate-payment')
   if (status !== 'verified') return
   refuseSanctioned(ctx, payment)
   if (settlement !== null && validBefore !== null && validBefore <= ctx.clock.now()) refuse(expiredReasonOf(settlement))
