@@ -69,7 +69,7 @@ async function outcomeOf(
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof PurserError)) throw error
-    return { result: refusalOf(error, request.idempotencyKey), isKnown: isFinal(error) }
+    return { result: refusalOf(tool, error, request.idempotencyKey), isKnown: isFinal(error) }
   }
 }
 

@@ -63,6 +63,9 @@ const foreign = [
   'payments.get',
   'payments.logs.list',
   'payments.logs.get',
+  // Names of parameters are those of callers' requests.
+  'registry.routes.list',
+  'registry.routes.get',
 ]
 
 /** Whether the result has text that somebody else wrote. */
