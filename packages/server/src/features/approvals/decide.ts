@@ -7,9 +7,9 @@ import { unauthorized } from '../../platform/http/authenticate.ts'
 import { newId } from '../../platform/ids.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
-import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
+import type { ByOwner } from '../../platform/work/by-owner.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import type { DueCursors } from '../plans/index.ts'
+import { type DueCursors, withShareOwners } from '../plans/index.ts'
 import { lockPolicy, reservePolicyAgain, underPolicy } from '../wallets/index.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { type Approval, type ApprovalKind, type ApprovalRefusal, fail } from './schema.ts'
@@ -287,11 +287,11 @@ export interface Application<D extends Deps> {
   readonly name: string
   readonly kinds: readonly ApprovalKind[]
   /**
-   * Limits concurrent starts of approved movements, by the network or partner that they read, so that an unresponsive one, or one organisation, delays
+   * Limits concurrent starts of approved movements, by the network or partner that they read, so that an unresponsive one, or one share owner, delays
    * no others. Omitted for movements that only write when they start.
    */
   readonly slow?: {
-    readonly limits: (deps: D) => ByOrganisation
+    readonly limits: (deps: D) => ByOwner
     /** Returns the name of the source that the beginning of each movement reads, by the id of the movement. */
     readonly listSources: (db: Queryable, subjectIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
   }
@@ -340,7 +340,8 @@ async function applyAll<D extends Deps>(
     system.db,
     waiting.map(({ subjectId }) => subjectId),
   )
-  const bySource = Map.groupBy(waiting, ({ subjectId }) => sources.get(subjectId) ?? '')
+  const owned = await withShareOwners(system.db, waiting)
+  const bySource = Map.groupBy(owned, ({ subjectId }) => sources.get(subjectId) ?? '')
   return [written, ...[...bySource].map(([source, some]) => slow.limits(system)(source, some, apply, stopping))]
 }
 

@@ -1,6 +1,6 @@
 import { bindOperations } from '../../platform/operation.ts'
 import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
-import { createByOrganisation } from '../../platform/work/by-organisation.ts'
+import { createByOwner } from '../../platform/work/by-owner.ts'
 import { bindTasks } from '../../platform/work/runner.ts'
 import { deleteExpiredCallers } from './challenge.ts'
 import { facilitatorOperations } from './facilitator/routes.ts'
@@ -59,7 +59,7 @@ export function createChainMemory(): ChainMemory {
 
 /** Creates the state of the checks of unsettled payments, for a process that has made none yet. */
 export function createUnsettledChecks(): UnsettledChecks {
-  return { cursors: new Map(), search: createByOrganisation() }
+  return { cursors: new Map(), search: createByOwner() }
 }
 
 /** Builds the feature. */

@@ -7,7 +7,7 @@ import type { Call, Environment, Deps as PlatformDeps, Tenant } from '../../plat
 import type { Queryable } from '../../platform/db/db.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
-import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
+import type { ByOwner } from '../../platform/work/by-owner.ts'
 import type { DueCursors, Plan } from '../plans/index.ts'
 import type { TransferDeps } from '../transfers/index.ts'
 import type { SettlementOutcome } from './settlement-store.ts'
@@ -65,7 +65,7 @@ export interface UnsettledChecks {
   /** Where the next look-ups of due payments start, by network, and that of due refunds. */
   readonly cursors: DueCursors
   /** Limits the searches for the transactions of used authorizations. */
-  readonly search: ByOrganisation
+  readonly search: ByOwner
 }
 
 /**

@@ -4,6 +4,7 @@ import { instantOf } from '../../platform/clock.ts'
 import type { ActingCtx } from '../../platform/ctx.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import type { Detach, RecurringTask } from '../../platform/recurring-task.ts'
+import { withShareOwners } from '../plans/index.ts'
 import { findUse as findRelayUse, nonceStates, type RelayPayload } from '../relayer/index.ts'
 import { expiredReasonOf } from './new-payment.ts'
 import type { Ctx, Deps } from './ports.ts'
@@ -69,7 +70,10 @@ async function checkDue(ctx: System, network: Network, detach: Detach): Promise<
   const { used = [], undecided = [], open = [], expired = [] } = Object.groupBy(checked, ({ state }) => state)
   await postpone(ctx, [...undecided, ...used])
   await voidUnused(ctx, [...open, ...expired])
-  const usedRows = used.map(({ row }) => row)
+  const usedRows = await withShareOwners(
+    ctx.db,
+    used.map(({ row }) => row),
+  )
   detach(search(network.name, usedRows, (row) => recordUse(ctx, chain, row), detach.stopping))
 }
 

@@ -2,6 +2,24 @@ import { z } from 'zod'
 import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { shareOwnerSql } from './store.ts'
 
+const OwnerRow = z.object({ id: z.string(), shareOwner: z.string() })
+
+/** Returns the rows, in their order, each with the owner of its organisation's share. Reads nothing where there are none. */
+export async function withShareOwners<R extends { readonly organisationId: string }>(
+  db: Queryable,
+  rows: readonly R[],
+): Promise<readonly (R & { readonly shareOwner: string })[]> {
+  if (rows.length === 0) return []
+  const organisationIds = [...new Set(rows.map(({ organisationId }) => organisationId))]
+  const found = await db.many(
+    OwnerRow,
+    sql`
+    select given.id, coalesce(${shareOwnerSql(sql`given.id`)}, given.id) as share_owner from unnest(${organisationIds}::text[]) as given (id)`,
+  )
+  const owners = new Map(found.map(({ id, shareOwner }) => [id, shareOwner]))
+  return rows.map((row) => ({ ...row, shareOwner: owners.get(row.organisationId) ?? row.organisationId }))
+}
+
 export interface DueChecks {
   /**
    * Has `id`, `network`, `organisation_id` and `check_at`, and partial indexes on rows whose `check_at` is set. A query may name other columns or

@@ -1,4 +1,4 @@
-export { type DueChecks, type DueCursors, listDueChecks } from './due-checks-store.ts'
+export { type DueChecks, type DueCursors, listDueChecks, withShareOwners } from './due-checks-store.ts'
 export {
   areStale,
   type CoinPrices,

@@ -1,5 +1,5 @@
 import type { Signal } from '../../platform/signal.ts'
-import { createByOrganisation } from '../../platform/work/by-organisation.ts'
+import { createByOwner } from '../../platform/work/by-owner.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
 import { relayHandler } from './handler.ts'
 import { type RelayerParts, relayTimings } from './parts.ts'
@@ -43,7 +43,7 @@ export function relayerParts(deps: Deps, purposes: readonly RelayPurpose[], leas
     purposes: new Map(purposes.map((purpose) => [purpose.purpose, purpose])),
     timings: relayTimings(leaseMs),
     checkCursors: new Map(),
-    search: createByOrganisation(),
+    search: createByOwner(),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Network } from '@purser/protocol'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
-import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
+import type { ByOwner } from '../../platform/work/by-owner.ts'
 import type { DueCursors } from '../plans/index.ts'
 import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from './port.ts'
 import type { Ctx } from './ports.ts'
@@ -37,7 +37,7 @@ export interface RelayerParts {
   /** The position at which the next look-up of relays to check starts. */
   readonly checkCursors: DueCursors
   /** Limits the searches for the transactions of used nonces. */
-  readonly search: ByOrganisation
+  readonly search: ByOwner
 }
 
 export function purposeOf({ purposes }: Pick<RelayerParts, 'purposes'>, name: string): RelayPurpose {

@@ -3,6 +3,7 @@ import { keepLeases } from '../../platform/leases/leases.ts'
 import type { Detach } from '../../platform/recurring-task.ts'
 import { startDueLoop } from '../../platform/work/due-work.ts'
 import { pause } from '../../platform/work/loop.ts'
+import { withShareOwners } from '../plans/index.ts'
 import { admit, endTurn, oneOfEach, planTransaction, type SelectedRelay, selectBatch, sendBatch } from './batch.ts'
 import type { Trial } from './forms/form.ts'
 import { faultOf, findUse, nonceStates, tryAlone } from './forms/index.ts'
@@ -310,7 +311,8 @@ async function checkRelays(parts: RelayerParts, network: Network, detach: Detach
     ctx.db,
     expired.filter((row) => !isUnended(row)).map(({ id }) => id),
   )
-  detach(parts.search(network.name, used, (relay) => searchUse(parts, network, relay), detach.stopping))
+  const owned = await withShareOwners(ctx.db, used)
+  detach(parts.search(network.name, owned, (relay) => searchUse(parts, network, relay), detach.stopping))
   return rows.length === checkedMax
 }
 

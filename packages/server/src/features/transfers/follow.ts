@@ -6,6 +6,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import type { RecurringTask } from '../../platform/recurring-task.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { assignReservations, type Coin } from '../funds/index.ts'
+import { withShareOwners } from '../plans/index.ts'
 import { lockPayer, nextPollTime, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { beginWaiting, isWaitingForAllowance } from './begin-waiting.ts'
 import { end } from './ending.ts'
@@ -39,7 +40,7 @@ type Work = Omit<Ctx, 'tenant'>
 
 /**
  * Polls the partner transfers that are due: assigns a transaction to a step that needed a simulation first, or queries the partner for the
- * state. A partner or a network that does not respond delays only its own transfers. Among these, no organisation delays those of another. No later
+ * state. A partner or a network that does not respond delays only its own transfers. Among these, no share owner delays those of another. No later
  * run waits for it. Idempotent: each result is decided again under the transfer's lock.
  */
 export const followPartners: RecurringTask<Deps> = {
@@ -49,7 +50,8 @@ export const followPartners: RecurringTask<Deps> = {
   async run(ctx, detach) {
     const list = { now: ctx.clock.now(), cursors: ctx.followedCursors }
     const due = await ctx.db.tx((tx) => listDueForPoll(tx, list), { readsInOrder: true })
-    const polls = [...Map.groupBy(due, sourceOf)].map(([source, transfers]) =>
+    const owned = await withShareOwners(ctx.db, due)
+    const polls = [...Map.groupBy(owned, sourceOf)].map(([source, transfers]) =>
       ctx.followedTransfers(source, transfers, (transfer) => pollSafely(ctx, transfer), detach?.stopping),
     )
     if (detach === undefined) await Promise.all(polls)

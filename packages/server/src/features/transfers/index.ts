@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/db/db.ts'
 import { bindOperations } from '../../platform/operation.ts'
-import { createByOrganisation } from '../../platform/work/by-organisation.ts'
+import { createByOwner } from '../../platform/work/by-owner.ts'
 import { bindTasks } from '../../platform/work/runner.ts'
 import { gaslessTransfers } from './gasless/relay.ts'
 import { transferHandler } from './handler.ts'
@@ -33,12 +33,12 @@ export function createTransferPorts(db: Db): TransferPorts {
     recordTransfer: createRecordTransfer(db),
     outcomeWaiters: new TransferWaiters(db),
     reportState: createReportState(db),
-    followedTransfers: createByOrganisation({ slots: 16, atOnce: 2 }),
+    followedTransfers: createByOwner({ slots: 16, atOnce: 2 }),
     followedCursors: new Map(),
     awaitedCursors: new Map(),
     revokedCursors: new Map(),
     refillCursors: new Map(),
-    begunTransfers: createByOrganisation({ slots: 16, atOnce: 2 }),
+    begunTransfers: createByOwner({ slots: 16, atOnce: 2 }),
   }
 }
 

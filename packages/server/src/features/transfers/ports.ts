@@ -7,7 +7,7 @@ import type { GuardedFetch } from '../../platform/guarded-fetch.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { ReserveMemory } from '../../platform/share.ts'
-import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
+import type { ByOwner } from '../../platform/work/by-owner.ts'
 import type { ApprovalDeps } from '../approvals/index.ts'
 import type { Coin, Snapshot } from '../funds/index.ts'
 import type { DueCursors } from '../plans/index.ts'
@@ -86,7 +86,7 @@ export interface TransferPorts {
    */
   readonly reportState: (transferId: TransferId) => Promise<TransferRow>
   /** Limits the requests about transfers in progress, by partner, and the steps of transfers, by network. */
-  readonly followedTransfers: ByOrganisation
+  readonly followedTransfers: ByOwner
   /** Cursors of the lists of due transfers: the last organisation of each list. */
   readonly followedCursors: DueCursors
   /** Cursors of the lists of token approvals to check, by network: the last organisation of each list. */
@@ -96,7 +96,7 @@ export interface TransferPorts {
   /** The block after which the search for replaced blocks continues, by network. */
   readonly awaitedCursors: Map<string, bigint>
   /** Limits concurrent starts of approved transfers, by network and partner. */
-  readonly begunTransfers: ByOrganisation
+  readonly begunTransfers: ByOwner
 }
 
 /** Dependencies of the feature transfers. */

@@ -1,5 +1,5 @@
 import { bindOperations } from '../../platform/operation.ts'
-import { createByOrganisation } from '../../platform/work/by-organisation.ts'
+import { createByOwner } from '../../platform/work/by-owner.ts'
 import { bindTasks } from '../../platform/work/runner.ts'
 import { removePayoutAccounts } from './bank-accounts/payout-account.ts'
 import { bankAccountOperations } from './bank-accounts/routes.ts'
@@ -17,7 +17,7 @@ export { withdrawalOperations } from './withdraw/routes.ts'
 
 /** Creates the state that the feature keeps in memory for one process. */
 export function createWithdrawalPorts(): WithdrawalPorts {
-  return { followedWithdrawals: { limits: createByOrganisation(), cursors: new Map() } }
+  return { followedWithdrawals: { limits: createByOwner(), cursors: new Map() } }
 }
 
 /** Builds the feature; `pages` take the messages of off-ramp partners. */

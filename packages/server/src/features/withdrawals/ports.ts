@@ -1,7 +1,7 @@
 import type { OffRampsPort } from '../../partners/offramp/port.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
-import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
+import type { ByOwner } from '../../platform/work/by-owner.ts'
 import type { DueCursors } from '../plans/index.ts'
 import type { TransferDeps } from '../transfers/index.ts'
 
@@ -9,7 +9,7 @@ import type { TransferDeps } from '../transfers/index.ts'
 export interface WithdrawalPorts {
   /** For the withdrawals in progress, by source: a network until the tokens are sent, then a partner in one environment. */
   readonly followedWithdrawals: {
-    readonly limits: ByOrganisation
+    readonly limits: ByOwner
     readonly cursors: DueCursors
   }
 }

@@ -2,6 +2,7 @@ import type { OffRamp, Payout, PayoutFailure, PayoutState } from '../../../partn
 import { instantOf } from '../../../platform/clock.ts'
 import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
+import { withShareOwners } from '../../plans/index.ts'
 import { findTransfer } from '../../transfers/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { begin, partnerOf, requestedPayout, startOf } from './begin.ts'
@@ -89,7 +90,7 @@ const retryMs = 30_000
 
 /**
  * Continues the withdrawals that are due; a hint from its partner makes one due. A partner or a network that does not respond delays only its own
- * withdrawals. Among these, no organisation delays those of another. No later run waits for it. Idempotent: each step is taken under the
+ * withdrawals. Among these, no share owner delays those of another. No later run waits for it. Idempotent: each step is taken under the
  * withdrawal's row lock, from its rows.
  */
 export const followWithdrawals: RecurringTask<Deps> = {
@@ -99,7 +100,8 @@ export const followWithdrawals: RecurringTask<Deps> = {
   async run(ctx, detach) {
     const { limits, cursors } = ctx.followedWithdrawals
     const due = await ctx.db.tx((tx) => listDue(tx, ctx.clock.now(), cursors), { readsInOrder: true })
-    const polls = [...Map.groupBy(due, ({ source }) => source)].map(([source, rows]) =>
+    const owned = await withShareOwners(ctx.db, due)
+    const polls = [...Map.groupBy(owned, ({ source }) => source)].map(([source, rows]) =>
       limits(source, rows, (row) => followOne(ctx, row), detach?.stopping),
     )
     if (detach === undefined) await Promise.all(polls)

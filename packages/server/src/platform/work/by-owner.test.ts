@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
-import { createByOrganisation } from './by-organisation.ts'
+import { createByOwner } from './by-owner.ts'
 
 interface Item {
   readonly id: number
-  readonly organisationId: string
+  readonly shareOwner: string
 }
 
 /** Work that ends when the test says so. */
 function stage() {
   const open = new Map<number, () => void>()
   const begun: number[] = []
-  const limited = createByOrganisation()
+  const limited = createByOwner()
   const work = ({ id }: Item): Promise<void> => {
     begun.push(id)
     return new Promise((resolve) => open.set(id, resolve))
@@ -22,9 +22,9 @@ function stage() {
   return { begun, offer, end }
 }
 
-const itemsOf = (organisationId: string, ...ids: number[]): Item[] => ids.map((id) => ({ id, organisationId }))
+const itemsOf = (shareOwner: string, ...ids: number[]): Item[] => ids.map((id) => ({ id, shareOwner }))
 
-test('an organisation has four slots over all calls, an item is not begun twice, and another organisation does not wait', async () => {
+test('an owner has four slots over all calls, an item is not begun twice, and another owner does not wait', async () => {
   const { begun, offer, end } = stage()
   const first = offer(itemsOf('a', 1, 2, 3))
   const second = offer([...itemsOf('a', 1, 4, 5), ...itemsOf('b', 10)])
@@ -40,7 +40,7 @@ test('an organisation has four slots over all calls, an item is not begun twice,
   await third
 })
 
-/** Eight organisations with four items in progress and more that wait. Their ids begin with 1,000, 2,000 and so on. */
+/** Eight owners with four items in progress and more that wait. Their ids begin with 1,000, 2,000 and so on. */
 function fullStage() {
   const full = stage()
   const backlog = Array.from({ length: 8 }, (_, slot) =>
@@ -50,7 +50,7 @@ function fullStage() {
   return { ...full, offered, backlog }
 }
 
-test('a ninth organisation gets the next slot, although eight others are offered more whenever one of their items ends', async () => {
+test('a ninth owner gets the next slot, although eight others are offered more whenever one of their items ends', async () => {
   const { begun, offer, end, backlog } = fullStage()
   expect(begun).toHaveLength(32)
   const ninth = offer(itemsOf('ninth', 1, 2))
@@ -74,11 +74,11 @@ test('another source has its own slots', async () => {
 })
 
 test('an item that waits is done once, as it was offered last', async () => {
-  const limited = createByOrganisation({ slots: 1, atOnce: 1 })
+  const limited = createByOwner({ slots: 1, atOnce: 1 })
   const first = Promise.withResolvers<void>()
   const done: string[] = []
   const offer = (id: number, note: string) =>
-    limited('base', [{ id, organisationId: 'a', note }], async (item) => {
+    limited('base', [{ id, shareOwner: 'a', note }], async (item) => {
       if (id === 1) await first.promise
       done.push(item.note)
     })
@@ -88,7 +88,7 @@ test('an item that waits is done once, as it was offered last', async () => {
   expect(done).toEqual(['first', 'new'])
 })
 
-test('an organisation without items gets a slot although thousands of others wait', async () => {
+test('an owner without items gets a slot although thousands of others wait', async () => {
   const { begun, offer, end } = stage()
   for (let slot = 0; slot < 12; slot += 1) {
     const ids = Array.from({ length: 600 }, (_, item) => (slot + 1) * 1_000 + item)
@@ -114,7 +114,7 @@ test('two sets of limits share nothing: the work of one service takes no slot of
 })
 
 test('items that wait are left out once the process stops, and those in progress end', async () => {
-  const limited = createByOrganisation({ slots: 2, atOnce: 2 })
+  const limited = createByOwner({ slots: 2, atOnce: 2 })
   const stopping = new AbortController()
   const inProgress = Promise.withResolvers<void>()
   const begun: number[] = []
