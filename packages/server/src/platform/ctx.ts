@@ -149,7 +149,8 @@ export interface Background {
    */
   readonly refuseEnded?: (() => Promise<void>) | undefined
   /**
-   * Charges what a stream sends after the head of its response. Returns the seconds until the caller has paid it. Not set for work of the service itself.
+   * Charges what a stream sends after the head of its response. Returns the seconds until half of the caller's limits is left, which a stream waits for: it
+   * must leave the rest to requests. Not set for work of the service itself.
    */
   readonly owe?: ((cost: number) => number) | undefined
   /** For operations with `idempotency: 'batch'`: the caller's Idempotency-Key, which the handler claims and stores in its batch's transaction. */

@@ -69,11 +69,26 @@ test.each([1, 50])('%i streams of a caller replay as many pages as its rate perm
   await ended
 })
 
-test('a debt that is never paid ends with the stream', async () => {
+test('a replay that may never go on ends with the stream', async () => {
   const line = { isOpen: true }
   const paid = payForPages(() => 600)(5, line)
   await vi.advanceTimersByTimeAsync(5_000)
   line.isOpen = false
   await vi.advanceTimersByTimeAsync(1_000)
   await expect(paid).resolves.toBeUndefined()
+})
+
+test('requests of the caller find half of the limit while its replays go on', async () => {
+  const { owe, left } = aCaller()
+  const { line, ended } = replays({ streams: 20, cost: 1, owe })
+  const seen: number[] = []
+  for (let second = 0; second < 20; second++) {
+    await vi.advanceTimersByTimeAsync(1_000)
+    seen.push(left())
+  }
+  // After the first pages, which the requests of the streams have paid for.
+  expect(Math.min(...seen.slice(3))).toBeGreaterThanOrEqual(3)
+  line.isOpen = false
+  await vi.advanceTimersByTimeAsync(1_000)
+  await ended
 })

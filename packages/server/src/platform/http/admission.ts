@@ -40,7 +40,7 @@ export interface Admit extends AdmitAddress {
   cost(caller: Caller, cost: number, reply: Headed): void
   /**
    * Charges the additional cost of a request after its response, or while a stream sends it. It delays the caller's next requests. Returns the seconds
-   * until it is paid.
+   * until half of the caller's limits is left again.
    */
   owe(caller: Caller, cost: number): number
   /** As `cost`, for a guest and all guests of the same owner. */

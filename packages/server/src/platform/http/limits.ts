@@ -17,8 +17,8 @@ export interface Admission {
 export interface Limiter {
   (who: string, cost?: number): Admission
   /**
-   * Charges tokens for work that was already done, and returns the seconds until they are paid: 0 if enough were left. Otherwise the next requests wait
-   * until they are refilled. A negative cost returns tokens.
+   * Charges tokens for work that was already done. If too few are left, the next requests wait until they are refilled. A negative cost returns tokens.
+   * Returns the seconds until half of the bucket is full, for work that leaves the rest to requests.
    */
   readonly owe: (who: string, cost: number) => number
 }
@@ -83,7 +83,7 @@ export function createLimiter(limit: RateLimit, clock: Clock, owes: 'its-burst' 
   const owe = (who: string, cost: number): number => {
     const bucket = refilled(who)
     bucket.tokens = Math.min(limit.burst, Math.max(-debtMax, bucket.tokens - cost))
-    return Math.max(0, -bucket.tokens / limit.perSecond)
+    return Math.max(0, (limit.burst / 2 - bucket.tokens) / limit.perSecond)
   }
   return Object.assign(take, { owe })
 }

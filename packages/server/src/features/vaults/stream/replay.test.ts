@@ -110,7 +110,7 @@ test('the replays of one owner read as many pages at once as its share, and thos
   expect(served.slice(0, 100).filter((one) => one === 'org_2').length).toBeGreaterThan(30)
 })
 
-test('past events cost their caller a token for each 64 KiB, and none are read while the caller has a debt', async () => {
+test('past events cost their caller a token for each 64 KiB, and none are read while the caller has used up its limits', async () => {
   let [read, paid, isInDebt] = [0, 0, false]
   const payload = JSON.stringify({ text: 'x'.repeat(65_536) })
   const many: Db['many'] = async (row) => {

@@ -39,7 +39,7 @@ export class Listener extends OpenStream implements Following {
   readonly #payForPage: PayForPage
   /** Whether past events may be left. New ones are free: the tenant paid for what wrote them. */
   #isReplay = true
-  #isInDebt = false
+  #isPaying = false
 
   constructor(listening: Listening, line: SseConnection) {
     super(listening, line)
@@ -51,9 +51,9 @@ export class Listener extends OpenStream implements Following {
     this.#payForPage = payForPages(listening.owe)
   }
 
-  /** Whether its reader accepts more, and its caller has no debt. */
+  /** Whether its reader accepts more, and its caller may have more sent. */
   get isReady(): boolean {
-    return this.line.isOpen && !this.#isInDebt && this.line.waiting < waitingBytesMax
+    return this.line.isOpen && !this.#isPaying && this.line.waiting < waitingBytesMax
   }
 
   /**
@@ -63,9 +63,9 @@ export class Listener extends OpenStream implements Following {
   async payFor(frames: readonly Uint8Array[], { isFull }: Pick<Page, 'isFull'>): Promise<void> {
     if (!this.#isReplay) return
     this.#isReplay = isFull
-    this.#isInDebt = true
+    this.#isPaying = true
     await this.#payForPage(Math.max(Number(isFull), replayCost(frames, eventBytesMin)), this.line)
-    this.#isInDebt = false
+    this.#isPaying = false
   }
 }
 

@@ -115,7 +115,7 @@ test('a reader that reads nothing keeps a few large events in memory and not a p
   expect(Math.max(...lines.map(({ most }) => most))).toBeLessThan(131_072)
 })
 
-test('past events cost their caller what signing them takes, and none are sent while the caller has a debt; new ones are free', async () => {
+test('past events cost their caller what signing them takes, and none are sent while the caller has used up its limits; new ones are free', async () => {
   const { listeners, open, publish } = aStage()
   const past = [...(await publish(250))].sort()
   let [paid, seconds] = [0, 600]
