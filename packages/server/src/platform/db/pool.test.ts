@@ -4,7 +4,7 @@ import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type DatabaseProxy, startDatabaseProxy } from '../../../test/database-proxy.ts'
 import { createLog } from '../log.ts'
 import { type Db, type DbOptions, isDatabaseGone, openDb, sql } from './db.ts'
-import { noticedMsMax } from './pool.ts'
+import { type Connection, noticedMsMax, openConnections } from './pool.ts'
 
 let database: TestDatabase
 const cleanUps: (() => Promise<unknown>)[] = []
@@ -157,3 +157,31 @@ test.each(['session', 'transaction'] as const)(
       )
   },
 )
+
+test('a lone statement runs on the oldest free connection, whichever was given back last', async () => {
+  const connections = openConnections({
+    url: database.url,
+    connectionsMax: 4,
+    log: createLog({ level: 'silent' }),
+    statementTimeoutMs: 0,
+    pooler: 'none',
+  })
+  cleanUps.push(connections.close)
+  const oldest = await connections.acquire()
+  const others = [await connections.acquire(), await connections.acquire()]
+  const expected = await serverProcessOf(oldest)
+  for (const one of [oldest, ...others]) one.release('usable')
+  const lent: unknown[] = []
+  for (let time = 1; time <= 2; time++) {
+    const [alone, beside] = [await connections.acquire(), await connections.acquire()]
+    lent.push(await serverProcessOf(alone))
+    alone.release('usable')
+    beside.release('usable')
+  }
+  expect(lent).toEqual([expected, expected])
+})
+
+async function serverProcessOf(connection: Connection): Promise<unknown> {
+  const { rows } = await connection.query('select pg_backend_pid() as pid')
+  return rows[0]?.pid
+}

@@ -77,6 +77,8 @@ const types: pg.CustomTypesConfig = {
 /** The state of an open connection. */
 interface Session {
   readonly url: string
+  /** Counts the connections of the pool in the order in which they were begun. */
+  readonly place: number
   /** The server's process; undefined behind a pooler, which shows another number. */
   pid: number | undefined
   inUse: boolean
@@ -121,13 +123,16 @@ type Sessions = Map<pg.Client, Session>
 
 /** The class of connections to the server that is current when each is opened. */
 function clientOf(servers: Servers, sessions: Sessions, connectMsMax = connectMsMaxDefault): typeof pg.Client {
+  let begun = 0
   return class ServerClient extends pg.Client {
     readonly #url: string
     constructor(config?: pg.ClientConfig) {
       const url = servers.current()
       super({ ...config, connectionString: url, connectionTimeoutMillis: connectMsMax })
       this.#url = url
-      sessions.set(this, { url, pid: undefined, inUse: true, open: 0, sentAtMs: undefined, isChecked: false })
+      begun += 1
+      const unused = { pid: undefined, inUse: true, open: 0, sentAtMs: undefined, isChecked: false }
+      sessions.set(this, { url, place: begun, ...unused })
       this.once('end', () => sessions.delete(this))
     }
     override connect(): Promise<pg.Client>
@@ -237,6 +242,7 @@ export function openConnections(options: PoolOptions): Connections {
     async acquire() {
       for (let attempt = 1; ; attempt++) {
         try {
+          offerOldest(opened)
           const client = await pool.connect()
           const session = sessions.get(client)
           if (session !== undefined) session.inUse = true
@@ -256,6 +262,16 @@ export function openConnections(options: PoolOptions): Connections {
       clearInterval(watch)
     },
   }
+}
+
+/**
+ * Makes the oldest free connection the next that the pool lends. A connection plans each statement for itself, so that work that needs few
+ * connections at once plans on few. The driver's pool lends the last of `_idle`, which is the one that was given back last.
+ */
+function offerOldest({ pool, sessions }: Pick<ServerPool, 'pool' | 'sessions'>): void {
+  const { _idle: idle } = pool as unknown as { readonly _idle: { readonly client: pg.Client }[] }
+  const placeOf = (client: pg.Client): number => sessions.get(client)?.place ?? Number.POSITIVE_INFINITY
+  if (idle.length > 1) idle.sort((one, other) => placeOf(other.client) - placeOf(one.client))
 }
 
 function connectionOf({ sessions, send }: ServerPool, client: pg.PoolClient): Connection {
