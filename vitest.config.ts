@@ -2,6 +2,7 @@ import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type Reporter, type TestSpecification } from 'vitest/node'
+import { dealt } from './packages/server/test/shards.ts'
 
 /** Prints the number of tests as plain text in the last line, for logs. */
 const closingLine: Reporter = {
@@ -177,12 +178,24 @@ const order = ['slow', 'tsx', 'process', 'quick']
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ moduleId, project }: TestSpecification): number => {
-      const found = longest.findIndex((file) => moduleId.endsWith(file))
-      return found === -1 ? longest.length + order.indexOf(project.name) : found
-    }
-    return (await super.sort(files)).sort((one, other) => place(one) - place(other))
+    return (await super.sort(files)).sort((one, other) => placeOf(one) - placeOf(other))
   }
+
+  /** Every machine must put the files into the same order, so that it depends on nothing but their names. */
+  override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { shard } = this.ctx.config
+    if (shard === undefined) return files
+    const named = [...files].sort((one, other) => (one.moduleId < other.moduleId ? -1 : 1))
+    return dealt(
+      named.sort((one, other) => placeOf(one) - placeOf(other)),
+      shard,
+    )
+  }
+}
+
+function placeOf({ moduleId, project }: TestSpecification): number {
+  const found = longest.findIndex((file) => moduleId.endsWith(file))
+  return found === -1 ? longest.length + order.indexOf(project.name) : found
 }
 
 function project(name: string, test: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {
