@@ -1,5 +1,6 @@
 import { bindOperations } from '../../platform/operation.ts'
 import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
+import { measureSpareTime } from '../../platform/spare-time.ts'
 import { createByOwner } from '../../platform/work/by-owner.ts'
 import { bindTasks } from '../../platform/work/runner.ts'
 import { deleteExpiredCallers } from './challenge.ts'
@@ -73,7 +74,7 @@ export function createPayments(
   const limits = { nanoUsdPerDayMax: needs.settleNanoUsdPerDayMax, openPerPayerMax, verifiedMsMax }
   const deps: Deps = {
     ...needs,
-    recordPayment: createRecorder(needs, limits),
+    recordPayment: createRecorder(needs, limits, measureSpareTime()),
     settlements: createSettlements(needs, onSettlementWanted),
     chainMemory: createChainMemory(),
     unsettledChecks: createUnsettledChecks(),

@@ -42,6 +42,8 @@ export interface RecordLimits {
 
 /** Most open payments of one payer at one organisation. */
 export const openPerPayerMax = 100
+/** A batch of more payments is recorded in two halves by a process with time to spare: the first are accepted while the others are recorded. */
+const halvedAbove = 16
 /** Most attempts to free the quota that a payment exceeds: another payment, which had no need to free any, may take it first. */
 const triesMax = 3
 /** Most tenants whose batches a process keeps; above it the map is cleared, which only splits a batch. */
@@ -56,7 +58,12 @@ type Free = (candidate: Candidate, exhausted: ExhaustedQuota) => Promise<FreedQu
  * budget and the callers' idempotency keys. The unique claim refuses a credential that was used before as a duplicate, also if
  * another caller used it.
  */
-export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
+export function createRecorder(
+  deps: Pick<Deps, 'db'>,
+  limits: RecordLimits,
+  hasSpareTime: () => boolean = () => false,
+): (candidate: Candidate) => Promise<void> {
+  const batchLimits = { itemsMax: 128, batchesMax: 1, halved: { above: halvedAbove, hasSpareTime } }
   const recorders = new Map<string, (candidate: Candidate) => Promise<Outcome>>()
   const ways = [
     { free: freeQuotaOfUnmined, attempt: pauseAfterShortage<Outcome>() },
@@ -67,9 +74,7 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
     const known = recorders.get(key)
     if (known !== undefined) return known
     if (recorders.size >= recordersMax) recorders.clear()
-    const made = batch<Candidate, Outcome>({ itemsMax: 128, batchesMax: 1 }, (candidates) =>
-      recordOrFail(deps.db, candidates, limits),
-    )
+    const made = batch<Candidate, Outcome>(batchLimits, (candidates) => recordOrFail(deps.db, candidates, limits))
     recorders.set(key, made)
     return made
   }

@@ -6,6 +6,11 @@ import { rootOf } from './fair-db.ts'
 export interface BatchLimits {
   readonly itemsMax: number
   readonly batchesMax: number
+  /**
+   * Halves a batch of more items than `above`, so that the database works on one half while this process works on the other. Each batch has costs of
+   * its own, so batches are whole while the process has no time to spare.
+   */
+  readonly halved?: { readonly above: number; readonly hasSpareTime: () => boolean }
 }
 
 interface Waiting<I, O> {
@@ -30,8 +35,9 @@ export function batch<I, O>(
   const start = (): void => {
     scheduled = false
     while (waiting.length > 0 && batchesOpen < limits.batchesMax) {
-      const round = waiting.slice(0, limits.itemsMax)
-      waiting = waiting.slice(limits.itemsMax)
+      const size = sizeOf(limits, waiting.length)
+      const round = waiting.slice(0, size)
+      waiting = waiting.slice(size)
       batchesOpen += 1
       void resolveAll(round)
     }
@@ -53,6 +59,13 @@ export function batch<I, O>(
       scheduled = true
       setImmediate(start)
     })
+}
+
+/** The size of the next batch while so many items wait. */
+function sizeOf({ itemsMax, halved }: BatchLimits, waiting: number): number {
+  const whole = Math.min(itemsMax, waiting)
+  if (halved === undefined || whole <= halved.above || !halved.hasSpareTime()) return whole
+  return Math.max(halved.above, Math.ceil(whole / 2))
 }
 
 function giveResults<I, O>(round: readonly Waiting<I, O>[], results: readonly O[]): void {
