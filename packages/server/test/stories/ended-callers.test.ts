@@ -107,6 +107,28 @@ test('of transfers that share a transaction only those of the revoked key are re
 test.each([
   ['was removed', 'DELETE', undefined],
   ['is a member now', 'PATCH', { role: 'member' }],
+])('a policy of an admin who %s while it waits for the wallet is not set', async (_, method, change) => {
+  const { world, org } = stage
+  const owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
+  const email = `admin-${stranger().slice(2, 10)}@example.com`
+  const admin = await invite(world, { owner, organisationId: org.id, email, role: 'admin' })
+  const accountId = String((await admin.call('GET', '/account')).body.id)
+  const master = await aMaster(stage)
+  const at = `/wallet-infra/master-wallets/${master.id}/policy`
+  const policy = { operations: {}, tokens: {} }
+  expect((await call('PUT', at, policy)).status).toBe(200)
+  const looser = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: {} } }
+  const [refused] = await whileStoring(master, {
+    send: () => [admin.call('PUT', at, looser)],
+    end: () => owner.call(method, `/organisations/current/members/${accountId}`, change),
+  })
+  expect(outcomeOf(refused)).toEqual([401, 'unauthorized'])
+  expect((await call('GET', at)).body.policy).toEqual(policy)
+})
+
+test.each([
+  ['was removed', 'DELETE', undefined],
+  ['is a member now', 'PATCH', { role: 'member' }],
 ])('an approval of an admin who %s while it waits for the wallet is none', async (_, method, change) => {
   const { world, org } = stage
   const owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { listEndedRequesters } from '../../src/features/approvals/store.ts'
+import { listEndedRequesters } from '../../src/features/wallets/index.ts'
 import { id } from '../../src/platform/ids.ts'
 import { aBrowser, type Browser, ownerOf } from '../people.ts'
 import { aWorld, codeOf, type Org, unreachableMain, type World } from '../world.ts'

@@ -3,14 +3,13 @@ import { instantOf } from '../../platform/clock.ts'
 import { type Background, type Call, callerId } from '../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../platform/db/db.ts'
 import { Problem } from '../../platform/errors.ts'
-import { unauthorized } from '../../platform/http/authenticate.ts'
 import { newId } from '../../platform/ids.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
 import type { ByOwner } from '../../platform/work/by-owner.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { type DueCursors, withShareOwners } from '../plans/index.ts'
-import { lockPolicy, reservePolicyAgain, underPolicy } from '../wallets/index.ts'
+import { endedCaller, listEndedRequesters, lockPolicy, reservePolicyAgain, underPolicy } from '../wallets/index.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { type Approval, type ApprovalKind, type ApprovalRefusal, fail } from './schema.ts'
 import { getApproval } from './show.ts'
@@ -25,7 +24,6 @@ import {
   insertApproval,
   isAnyExpired,
   isAnyToApply,
-  listEndedRequesters,
   lockApproval,
   lockExpired,
   markDecided,
@@ -65,7 +63,7 @@ export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approva
     const now = ctx.clock.now()
     const { accountId } = person
     const approvers = await countApprovers(tx, ctx.tenant, { accountId, after: row.createdAt })
-    if (!approvers.isOne) throw unauthorized(endedReason)
+    if (!approvers.isOne) throw endedCaller()
     const refusal = whyNotApprove(row, { accountId, approvers: approvers.count, now })
     if (refusal !== undefined) throw refusal
     const ended = await listEndedRequesters(tx, ctx.tenant, [row.apiKeyId ?? row.accountId])
@@ -191,37 +189,6 @@ export async function requestApproval(ctx: Ctx, tx: Tx, wanted: WantedApproval):
     details: { kind, subjectId, from, to, token, amount, approvalAbove },
   })
   return row.id
-}
-
-/** A call, as far as its caller and tenant. */
-type CallerOf = Pick<Ctx, 'actor' | 'tenant'>
-
-/**
- * Refuses a caller whose key was revoked, or whose membership or role ended, since the call was admitted. For the transaction that stores a movement,
- * after its locks: planning a movement takes seconds.
- */
-export async function refuseEndedCaller(ctx: CallerOf, tx: Tx): Promise<void> {
-  for (const refusal of (await refusalsOfEnded(tx, [{ ctx }])).values()) throw refusal
-}
-
-/** As `refuseEndedCaller`, by one statement for requests of one tenant that share a transaction: returns the refusals of those that must be refused. */
-export async function refusalsOfEnded<R extends { readonly ctx: CallerOf }>(
-  tx: Tx,
-  requests: readonly R[],
-): Promise<ReadonlyMap<R, Error>> {
-  const callers = requests.flatMap(({ ctx }) => callerOf(ctx) ?? [])
-  const tenant = requests[0]?.ctx.tenant
-  if (tenant === undefined || callers.length === 0) return new Map()
-  const ended = await listEndedRequesters(tx, tenant, callers)
-  const refused = requests.filter(({ ctx }) => ended.has(callerOf(ctx) ?? ''))
-  return new Map(refused.map((request) => [request, unauthorized(endedReason)]))
-}
-
-const endedReason = 'it was revoked, or the role of the person ended, before the request had its effect'
-
-/** Returns the API key or the account that makes a call; undefined for work of the service itself. */
-function callerOf({ actor }: CallerOf): ReturnType<typeof callerId> | undefined {
-  return actor.kind === 'api-key' || actor.kind === 'person' ? callerId(actor) : undefined
 }
 
 async function requesterOf(

@@ -4,7 +4,7 @@ import { expireApprovals } from './decide.ts'
 import type { Deps } from './ports.ts'
 import { approvalOperations } from './routes.ts'
 
-export { applyDecisions, refusalsOfEnded, refuseEndedCaller, requestApproval } from './decide.ts'
+export { applyDecisions, requestApproval } from './decide.ts'
 export type { Deps as ApprovalDeps } from './ports.ts'
 export { approvalOperations } from './routes.ts'
 export { type ApprovalState, approvalErrors, approvalOf } from './schema.ts'

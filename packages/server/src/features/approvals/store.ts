@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { StoredBigInt } from '../../platform/db/columns.ts'
-import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/on-any-of.ts'
 import { boundsOf, filtered, type ListedRows, listRows } from '../../platform/db/page.ts'
 import { type AccountId, type ApiKeyId, type Id, id, type MasterWalletId } from '../../platform/ids.ts'
@@ -261,29 +261,6 @@ export function findCreator(
     AccountRow,
     sql`select created_by as account_id from api_keys where organisation_id = ${tenant.organisationId} and id = ${apiKeyId}`,
   )
-}
-
-const EndedRow = z.object({ id: z.string() })
-
-/**
- * Returns those of these API keys and accounts of the tenant that may not request movements any more: keys that were revoked, and accounts without a
- * membership above viewer in this environment. An expired key still may.
- */
-export async function listEndedRequesters(
-  tx: Tx,
-  { organisationId, environment }: Tenant,
-  requesters: readonly (ApiKeyId | AccountId)[],
-): Promise<ReadonlySet<string>> {
-  const rows = await tx.many(
-    EndedRow,
-    sql`
-    select given.id from unnest(${anyLength([...new Set(requesters)])}) as given (id)
-    where not exists (select from api_keys where organisation_id = ${organisationId} and api_keys.id = given.id and revoked_at is null)
-      and not exists (
-        select from members where organisation_id = ${organisationId} and account_id = given.id and accepted_at is not null and role <> 'viewer'
-          and (is_live or ${environment} = 'test'))`,
-  )
-  return new Set(rows.map((row) => row.id))
 }
 
 const Approvers = z.object({ count: z.bigint(), isOne: z.boolean(), isNewer: z.boolean() })

@@ -32,6 +32,8 @@ export {
   moveIndices,
   type SourceWallet,
 } from './managed/source-store.ts'
+export { endedCaller, refusalsOfEnded, refuseEndedCaller } from './policy/callers.ts'
+export { listEndedRequesters } from './policy/callers-store.ts'
 export { PolicyDocument, type PolicyOperation, policyOperations } from './policy/decide.ts'
 export { keepRefusal, underPolicy } from './policy/refusals.ts'
 export {

@@ -6,7 +6,6 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { Problem } from '../../../platform/errors.ts'
 import { parseUrl } from '../../../platform/parse-url.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
-import { refuseEndedCaller } from '../../approvals/index.ts'
 import {
   areCovered,
   authorizeReservation,
@@ -19,6 +18,7 @@ import { sharersOf } from '../../plans/index.ts'
 import type { RelayPurpose } from '../../relayer/index.ts'
 import {
   policyWouldDeny,
+  refuseEndedCaller,
   replaceAmount,
   reservePolicyAgain,
   type SourceWallet,

@@ -13,6 +13,7 @@ import type { Witness } from '../../../platform/witness/witness.ts'
 import { fail, failPolicy } from '../errors.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
 import { type Ctx, type Deps, operation } from '../ports.ts'
+import { refuseEndedCaller } from './callers.ts'
 import { policyChange } from './change.ts'
 import { EffectivePolicy, looseningsOf, miscasedTokensOf, PolicyDocument } from './decide.ts'
 import { underPolicy } from './refusals.ts'
@@ -78,6 +79,7 @@ function tightenPolicy(ctx: Ctx, walletId: MasterWalletId, document: PolicyDocum
   refuseMiscased(document)
   return underPolicy(ctx, async (tx) => {
     if (!(await lockPolicy(tx, ctx.tenant, walletId))) throw fail('wallet-not-found')
+    await refuseEndedCaller(ctx, tx, 'admin')
     tx.beforeReturn(ctx.witness.cover)
     const before = await findPolicy(tx, ctx.tenant, walletId)
     if (isDeepStrictEqual(before?.document, document)) return shown(walletId, before)

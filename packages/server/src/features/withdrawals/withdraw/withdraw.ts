@@ -7,17 +7,11 @@ import { failPlatform, Problem } from '../../../platform/errors.ts'
 import { id, type MasterWalletId, newId } from '../../../platform/ids.ts'
 import { type Page, Reply } from '../../../platform/operation.ts'
 import { openAmount, openCursor, pageOf } from '../../../platform/wire.ts'
-import {
-  type ApprovalId,
-  type ApprovalState,
-  approvalStates,
-  refuseEndedCaller,
-  requestApproval,
-} from '../../approvals/index.ts'
+import { type ApprovalId, type ApprovalState, approvalStates, requestApproval } from '../../approvals/index.ts'
 import { networkFor } from '../../chains/index.ts'
 import { contendedBy, insertReservations, lockCovered, retryOnContention } from '../../funds/index.ts'
 import { findHashes, gasCostOf, planTransfer, type TransferPlan } from '../../transfers/index.ts'
-import { type Gas, reservePolicy, type SourceWallet, underPolicy } from '../../wallets/index.ts'
+import { type Gas, refuseEndedCaller, reservePolicy, type SourceWallet, underPolicy } from '../../wallets/index.ts'
 import { payoutAccountOf } from '../bank-accounts/payout-account.ts'
 import { type Currency, isCurrency } from '../bank-accounts/rules.ts'
 import { findBankAccount } from '../bank-accounts/store.ts'
