@@ -6,6 +6,7 @@ import { listDue } from '../src/features/relayer/queue-store.ts'
 import { listWaiting } from '../src/features/relayer/store.ts'
 import { listDecided } from '../src/features/transfers/store.ts'
 import { amountsOnHold } from '../src/features/wallets/screening/deposit-store.ts'
+import { listSubscribers, lockFreeQueues } from '../src/features/webhooks/delivery/fan-out-store.ts'
 import { listEndpoints, storeOutcomes } from '../src/features/webhooks/delivery/queue-store.ts'
 import { sql, type Tx } from '../src/platform/db/db.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
@@ -127,6 +128,13 @@ const repeated: Readonly<Record<string, (tx: Tx, some: readonly number[]) => Pro
       { name: 'a', now },
       some.map((n) => `wh_${n}` as const),
     ),
+  'free queues': (tx, some) =>
+    lockFreeQueues(
+      tx,
+      some.map((n) => `wh_${n}` as const),
+    ),
+  'subscribers of postponed events': (tx, some) =>
+    listSubscribers(tx, tenant, new Map(some.map((n) => [`payment.${n}`, 'wh_1'])), 10),
   outcomes: (tx, some) => {
     const attempts = some.map((n) => ({ ...attempt, id: `att_${n}` }))
     return storeOutcomes(tx, { attempts, failing: [], healthy: some.map((n) => `wh_${n}` as const), now })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { anyLength, type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { type EventId, id } from '../../../platform/ids.ts'
 import type { WebhookId } from '../store.ts'
 
@@ -71,7 +71,7 @@ export async function lockFreeQueues(tx: Tx, webhookIds: readonly WebhookId[]): 
   const rows = await tx.many(
     z.object({ webhookId: id('wh') }),
     sql`
-    select webhook_id from webhook_queues where webhook_id = any(${[...webhookIds]}::text[])
+    select webhook_id from webhook_queues where webhook_id = any(${anyLength(webhookIds)})
     order by webhook_id for update skip locked`,
   )
   return new Set(rows.map(({ webhookId }) => webhookId))
@@ -136,7 +136,7 @@ export async function listSubscribers(
       where w.organisation_id = ${tenant.organisationId} and w.environment = ${tenant.environment} and w.deleted_at is null
         and (w.events @> array[given.type] or w.events @> array['*']) and w.id > given.after
       order by w.id limit ${webhooksMax}) as webhook_ids
-    from unnest(${[...afters.keys()]}::text[], ${[...afters.values()]}::text[]) as given (type, after)`,
+    from unnest(${anyLength([...afters.keys()])}, ${anyLength([...afters.values()])}) as given (type, after)`,
   )
   return new Map(rows.map(({ type, webhookIds }) => [type, webhookIds]))
 }
