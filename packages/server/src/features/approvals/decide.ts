@@ -168,7 +168,11 @@ export type WantedApproval = Omit<NewApproval, 'id' | 'apiKeyId' | 'accountId' |
  * Stores an approval request in the transaction that stores its subject, with its event and audit record. The caller has locked the
  * wallet whose policy requires it. Returns 429 `too-many-open-approvals` if 20 of that wallet and its children are open.
  */
-export async function requestApproval(ctx: Ctx, tx: Tx, wanted: WantedApproval): Promise<ApprovalId | Problem> {
+export async function requestApproval(
+  ctx: Pick<Ctx, 'actor' | 'audit' | 'clock' | 'publish' | 'random' | 'tenant'>,
+  tx: Tx,
+  wanted: WantedApproval,
+): Promise<ApprovalId | Problem> {
   const now = ctx.clock.now()
   const { masterWalletId, kind, subjectId, walletId: from, recipient: to, token, approvalAbove } = wanted
   if ((await countOpen(tx, masterWalletId, now)) >= openMax)

@@ -159,7 +159,7 @@ const batchLimits = { itemsMax: 128, batchesMax: 1 }
  * calls are not made per caller. A tenant with many reservations has a reader of its own, so that its reads delay and fail nobody else's, and a
  * large call of a tenant delays no small one of it.
  */
-export function createReadFunds(deps: Deps): ReadFunds {
+export function createReadFunds(deps: Pick<Deps, 'chains' | 'db' | 'deposits'>): ReadFunds {
   const readers = new Map<string, ReturnType<typeof createReaders>>()
   return async (network, assets) => {
     const read = readers.get(network.name) ?? createReaders(deps, network)
@@ -170,7 +170,7 @@ export function createReadFunds(deps: Deps): ReadFunds {
 }
 
 /** All assets of one call are of one tenant. */
-function createReaders(deps: Deps, network: Network): Reader {
+function createReaders(deps: Pick<Deps, 'chains' | 'db' | 'deposits'>, network: Network): Reader {
   const apart = createApart()
   const ownReader = () =>
     batchByTenant<readonly WalletAsset[], BatchedRead>(batchLimits, async (_db, _tenant, batches) => {
@@ -238,7 +238,7 @@ function tenantsOfMany(
 }
 
 async function readTogether(
-  deps: Deps,
+  deps: Pick<Deps, 'chains' | 'db' | 'deposits'>,
   network: Network,
   given: readonly WalletAsset[],
   found: Found,
@@ -275,7 +275,11 @@ interface Found extends Rows {
 }
 
 /** Fails as soon as the fees or the rows cannot be read. */
-async function readFound(deps: Deps, network: Network, assets: readonly WalletAsset[]): Promise<Found> {
+async function readFound(
+  deps: Pick<Deps, 'chains' | 'db' | 'deposits'>,
+  network: Network,
+  assets: readonly WalletAsset[],
+): Promise<Found> {
   const fees = deps.chains.on(network).offeredFees()
   const failure = fees.then(() => new Promise<never>(() => undefined))
   return { ...(await Promise.race([readRows(deps, network, assets), failure])), fees }

@@ -45,7 +45,7 @@ async function followTenant(ctx: Ctx): Promise<boolean> {
   return counts.includes(batchMax)
 }
 
-function reportBatch(ctx: Ctx): Promise<number> {
+function reportBatch(ctx: Pick<Ctx, 'clock' | 'db' | 'publish' | 'random' | 'tenant' | 'vaultNews'>): Promise<number> {
   return ctx.db.tx(async (tx) => {
     const due = await lockExpiring(tx, ctx.tenant, { now: ctx.clock.now(), limit: batchMax })
     await markExpiringReported(
@@ -58,7 +58,9 @@ function reportBatch(ctx: Ctx): Promise<number> {
   })
 }
 
-function expireBatch(ctx: Ctx): Promise<number> {
+function expireBatch(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'eventsCommitted' | 'random' | 'tenant' | 'vaultNews'>,
+): Promise<number> {
   return ctx.db.tx(async (tx) => {
     const expired = await lockExpired(tx, ctx.tenant, { now: ctx.clock.now(), limit: batchMax })
     if (expired.length === 0) return 0

@@ -68,6 +68,10 @@ interface ShownTo {
   readonly accessEnd: Date | null
 }
 
-function shownFile(ctx: Ctx, vaultId: VaultId, { file, ...ends }: ShownTo): VaultFile {
+function shownFile(
+  ctx: Pick<Ctx, 'actor' | 'baseUrl' | 'clock' | 'fileLinks' | 'person' | 'tenant'>,
+  vaultId: VaultId,
+  { file, ...ends }: ShownTo,
+): VaultFile {
   return { ...file, url: fileUrl(ctx, { vaultId, fileId: file.id, ...ends }) }
 }

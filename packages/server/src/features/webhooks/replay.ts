@@ -18,7 +18,7 @@ const pageMax = 1_000
  * Each replaces the old one, so that a second request does not find it.
  */
 export function replayDeliveries(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'deliveriesWaiting' | 'random' | 'tenant'>,
   webhookId: WebhookId,
   { deliveryId, since, dryRun }: ReplayRequest,
 ): Promise<Delivery | { readonly replayed: number }> {
@@ -43,7 +43,11 @@ async function countSince(
 }
 
 /** In transactions of 1,000 deliveries, so that what waits for the webhook waits a moment. */
-async function replaySince(ctx: Ctx, webhookId: WebhookId, since: Date): Promise<{ readonly replayed: number }> {
+async function replaySince(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'deliveriesWaiting' | 'random' | 'tenant'>,
+  webhookId: WebhookId,
+  since: Date,
+): Promise<{ readonly replayed: number }> {
   let replayed = 0
   while (replayed < replaysMax) {
     const count = await ctx.db.tx((tx) => replayPage(tx, ctx, webhookId, since))
@@ -67,7 +71,10 @@ async function replayPage(
 }
 
 /** Sends `webhook.test` to this webhook, whatever it subscribes to. */
-export function testWebhook(ctx: Ctx, webhookId: WebhookId): Promise<Delivery> {
+export function testWebhook(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'deliveriesWaiting' | 'publish' | 'random' | 'tenant'>,
+  webhookId: WebhookId,
+): Promise<Delivery> {
   return ctx.db.tx(async (tx) => {
     await lockActive(tx, ctx, webhookId)
     const type = 'webhook.test'

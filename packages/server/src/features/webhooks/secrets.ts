@@ -37,7 +37,10 @@ export function openSecret(
  * Creates a new secret. The old one also signs for 24 hours, so that a receiver can switch without missing anything; of many
  * rotations in a day the newest few sign.
  */
-export function rotateSecret(ctx: Ctx, webhookId: WebhookId): Promise<WebhookWithSecret> {
+export function rotateSecret(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'random' | 'sealer' | 'tenant'>,
+  webhookId: WebhookId,
+): Promise<WebhookWithSecret> {
   return ctx.db.tx(async (tx) => {
     const webhook = await lockWebhook(tx, ctx.tenant, webhookId)
     if (webhook === undefined) throw fail('webhook-not-found')

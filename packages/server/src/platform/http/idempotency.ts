@@ -115,7 +115,7 @@ export function lockNameOf({ tenant }: Pick<Ctx, 'tenant'>, key: string): string
  * if a request with a lease claimed the key since: the transaction is rolled back, and of two requests with one key one takes effect.
  */
 export async function storeInTransaction(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'actor' | 'clock' | 'keptBytes' | 'sealer' | 'shareOwner' | 'tenant'>,
   tx: Tx,
   request: IdempotentRequest,
   {
@@ -180,7 +180,10 @@ export async function claimUnread(ctx: Ctx, request: IdempotentRequest, claim: s
 }
 
 /** Response to a repeat whose body was read: the stored response, or the error that the key was used with another body. */
-export async function respondToRepeat(ctx: Ctx, request: IdempotentRequest): Promise<IdempotencyClaim> {
+export async function respondToRepeat(
+  ctx: Pick<Ctx, 'actor' | 'clock' | 'db' | 'person' | 'sealer' | 'tenant'>,
+  request: IdempotentRequest,
+): Promise<IdempotencyClaim> {
   const stored = await find(ctx, ctx.db, request.key)
   return stored === undefined ? { kind: 'first' } : compareWithStored(ctx, stored, request)
 }

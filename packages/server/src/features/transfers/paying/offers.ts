@@ -149,7 +149,10 @@ export interface SignedTerms {
  * Plans a transfer that the wallet signs and its payee sends, which costs no gas. Throws the refusals: the recipient is flagged, or the
  * wallet has too little. Reads once more if funds are short while mined deposits are not booked yet.
  */
-export async function planSignature(ctx: Ctx, terms: SignedTerms): Promise<TransferPlan> {
+export async function planSignature(
+  ctx: Pick<Ctx, 'chains' | 'db' | 'deposits' | 'readFunds' | 'screening' | 'tenant'>,
+  terms: SignedTerms,
+): Promise<TransferPlan> {
   const { source, network, fromChain, coin, rawAmount, to, routeReason, except } = terms
   await refuseFlagged(ctx, to)
   const asset = { tenant: ctx.tenant, network, walletId: source.id, owner: source.address, coin, except }

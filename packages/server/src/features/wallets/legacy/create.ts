@@ -47,7 +47,12 @@ async function createUnlessExists(ctx: Ctx, place: CoinToken): Promise<LegacyWal
 }
 
 /** Inserts it. The account that the caller took blocks other requests that would create one, until the transaction ends. */
-async function insertLegacy(ctx: Ctx, tx: Tx, { coin, chain, network }: CoinToken, derived: Derived): Promise<true> {
+async function insertLegacy(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'deriveAddress' | 'idempotency' | 'random' | 'tenant'>,
+  tx: Tx,
+  { coin, chain, network }: CoinToken,
+  derived: Derived,
+): Promise<true> {
   const known = await findLegacyWallet(tx, ctx.tenant)
   if (known !== undefined) throw new AlreadyExists(known)
   const here = coinsOf(ctx.tenant.environment).filter((place) => place.network.name === network.name)

@@ -82,7 +82,12 @@ async function takeIfNext<T>(
   }
 }
 
-async function insertDerived(ctx: Ctx, tx: Tx, request: NewMasterWallet, derived: Derived): Promise<MasterWalletRow> {
+async function insertDerived(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'deriveAddress' | 'idempotency' | 'random' | 'tenant'>,
+  tx: Tx,
+  request: NewMasterWallet,
+  derived: Derived,
+): Promise<MasterWalletRow> {
   const wallet = walletOn(ctx, request, derived)
   await insertMasterWallet(tx, ctx.tenant, wallet)
   await watchAddress(ctx, tx, { ...wallet, walletId: wallet.id })

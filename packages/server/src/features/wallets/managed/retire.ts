@@ -20,7 +20,10 @@ const bookingMsMax = 5_000
  * Retires a wallet without open movements and without a balance except frozen money, with its children, and frees its place in the plan. Its addresses stay watched,
  * so that later deposits are reported, and it can be restored to move that money. Idempotent.
  */
-export async function retireMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise<void> {
+export async function retireMasterWallet(
+  ctx: Pick<Ctx, 'audit' | 'chains' | 'clock' | 'db' | 'deposits' | 'tenant'>,
+  walletId: MasterWalletId,
+): Promise<void> {
   const wallet = await requireMasterWallet(ctx, walletId)
   if (wallet.retiredAt !== null) return
   const hasFrozen = await refuseFunded(ctx, wallet)
@@ -42,7 +45,10 @@ export async function retireMasterWallet(ctx: Ctx, walletId: MasterWalletId): Pr
 }
 
 /** Restores a retired wallet, if the plan has a free place. Idempotent. */
-export function restoreMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise<MasterWallet> {
+export function restoreMasterWallet(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'publish' | 'tenant' | 'upgradeUrl'>,
+  walletId: MasterWalletId,
+): Promise<MasterWallet> {
   return ctx.db.tx(async (tx) => {
     await lockCounter(tx, ctx.tenant, 'managedWallets', periodOf('managedWallets', ctx.clock.now()))
     const wallet = await lockMasterWallet(tx, ctx.tenant, walletId)

@@ -9,7 +9,7 @@ import { sweepTerms } from './sweeps.ts'
 
 /** Changes a wallet's name, metadata and automatic sweep; an automatic sweep that could never run is refused now. */
 export function changeMasterWallet(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'gasPrices' | 'settleMicroUsdMin' | 'tenant'>,
   walletId: MasterWalletId,
   change: MasterWalletChange,
 ): Promise<MasterWallet> {

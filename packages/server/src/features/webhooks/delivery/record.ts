@@ -23,7 +23,9 @@ const batchesMax = 1
  * Stores the outcomes of deliveries, many in one transaction, and then disables endpoints that have stopped accepting deliveries. Rejects if an
  * outcome could not be stored: the delivery is then still pending. Turning one endpoint off delays no outcome of another.
  */
-export function createRecord(deps: Deps): (sent: Sent) => Promise<void> {
+export function createRecord(
+  deps: Pick<Deps, 'clock' | 'db' | 'eventsCommitted' | 'log' | 'metrics' | 'random'>,
+): (sent: Sent) => Promise<void> {
   const disabling = new Map<WebhookId, Promise<void>>()
   const disableOnce = (endpoint: EndpointRow, reason: Reason): Promise<void> => {
     const begun =

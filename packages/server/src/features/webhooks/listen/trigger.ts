@@ -25,7 +25,10 @@ import { insertResend, listSubscribed } from './store.ts'
  * Creates a sample event and publishes it as a feature would: every webhook and every listener gets it. Not possible in the live
  * environment, because receivers act on live events.
  */
-export function triggerEvent(ctx: Ctx, { type }: TriggerRequest): Promise<Event> {
+export function triggerEvent(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'publish' | 'random' | 'tenant'>,
+  { type }: TriggerRequest,
+): Promise<Event> {
   if (ctx.tenant.environment !== 'test') throw fail('test-environment-only')
   return ctx.db.tx(async (tx) => {
     const eventId = await ctx.publish(tx, type, samplePayload(type, ctx))
@@ -74,7 +77,11 @@ function sampleValue(sample: EventSample, deps: Source): string | number | null 
  * Sends an event again with the same `eventId`: to every active webhook that subscribes to its type and to every listener, or to
  * the one named webhook. Existing deliveries do not change.
  */
-export function resendEvent(ctx: Ctx, eventId: EventId, { webhookId }: ResendRequest): Promise<Resend> {
+export function resendEvent(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'eventsCommitted' | 'random' | 'tenant'>,
+  eventId: EventId,
+  { webhookId }: ResendRequest,
+): Promise<Resend> {
   return ctx.db.tx(async (tx) => {
     const event = (await findEvent(tx, ctx.tenant, eventId, oldestKept(ctx))) ?? (await refuseEvent(tx, ctx, eventId))
     const webhookIds = webhookId === undefined ? await lockSubscribed(tx, ctx, event.type) : [webhookId]

@@ -22,7 +22,10 @@ import {
  * Stores a bank account for payouts. Its details are sealed before they reach the database, and the response, the audit log and the
  * response stored for the Idempotency-Key contain at most the last four characters.
  */
-export async function createBankAccount(ctx: Ctx, request: NewBankAccount): Promise<BankAccount> {
+export async function createBankAccount(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'random' | 'sealer' | 'tenant'>,
+  request: NewBankAccount,
+): Promise<BankAccount> {
   const currency = request.currency.trim().toUpperCase()
   if (!isCurrency(currency)) throw fail('unsupported-currency', { supported: currencies })
   const faults = ctx.tenant.environment === 'live' ? faultsOfLiveDetails(currency, request) : []

@@ -53,7 +53,11 @@ export function startOf({ createdAt, releasedAt }: WithdrawalRow): Date {
 }
 
 /** Creates the payout, or reads the one that was created. Returns why its tokens must not be sent. */
-async function whyNotSent(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fault | undefined> {
+async function whyNotSent(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>,
+  partner: OffRamp,
+  row: WithdrawalRow,
+): Promise<Fault | undefined> {
   // Deleted while it waited for an approval, the partner or the chain: nobody expects money there any more.
   if ((await findBankAccount(ctx.db, ctx.tenant, row.bankAccountId)) === undefined)
     return { reason: 'bank-account-not-found' }
@@ -159,7 +163,11 @@ function transferOf(
 }
 
 /** Fails it unless its transfer was stored meanwhile, by a process whose reservation looked like a lack of money. */
-async function endUnsent(ctx: Ctx, { id: withdrawalId }: WithdrawalRow, { reason, code }: Fault): Promise<void> {
+async function endUnsent(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'log' | 'publish' | 'tenant'>,
+  { id: withdrawalId }: WithdrawalRow,
+  { reason, code }: Fault,
+): Promise<void> {
   await ctx.db.tx(async (tx) => {
     const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)
     if (row.transferId !== null || row.status === 'failed') return

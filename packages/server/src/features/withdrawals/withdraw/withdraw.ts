@@ -70,7 +70,7 @@ async function store(ctx: Ctx, request: NewWithdrawal): Promise<Stored> {
 
 /** Counts the withdrawal and the gas of its transfer against the wallet's policy, and requests the approval that the policy requires; null if it requires none. */
 async function approvalFor(
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'actor' | 'audit' | 'clock' | 'publish' | 'random' | 'tenant'>,
   tx: Tx,
   row: PlannedRow,
   { masterWalletId, gas }: { readonly masterWalletId: MasterWalletId; readonly gas: Gas | undefined },
