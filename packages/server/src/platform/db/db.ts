@@ -181,7 +181,7 @@ function queryOf({ text, values }: Sql, isNamed: boolean): pg.QueryConfig {
 }
 
 async function runAlone(connections: Connections, query: pg.QueryConfig): Promise<pg.QueryResult> {
-  const connection = await connections.acquire()
+  const connection = await connections.acquire(query.name)
   try {
     const result = await connection.query(query)
     connection.release('usable')

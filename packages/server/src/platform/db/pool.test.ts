@@ -4,7 +4,7 @@ import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type DatabaseProxy, startDatabaseProxy } from '../../../test/database-proxy.ts'
 import { createLog } from '../log.ts'
 import { type Db, type DbOptions, isDatabaseGone, openDb, sql } from './db.ts'
-import { type Connection, noticedMsMax, openConnections } from './pool.ts'
+import { type Connection, type Connections, noticedMsMax, openConnections } from './pool.ts'
 
 let database: TestDatabase
 const cleanUps: (() => Promise<unknown>)[] = []
@@ -158,15 +158,8 @@ test.each(['session', 'transaction'] as const)(
   },
 )
 
-test('a lone statement runs on the oldest free connection, whichever was given back last', async () => {
-  const connections = openConnections({
-    url: database.url,
-    connectionsMax: 4,
-    log: createLog({ level: 'silent' }),
-    statementTimeoutMs: 0,
-    pooler: 'none',
-  })
-  cleanUps.push(connections.close)
+test('a connection is the oldest free one, whichever was given back last', async () => {
+  const connections = openFour()
   const oldest = await connections.acquire()
   const others = [await connections.acquire(), await connections.acquire()]
   const expected = await serverProcessOf(oldest)
@@ -180,6 +173,30 @@ test('a lone statement runs on the oldest free connection, whichever was given b
   }
   expect(lent).toEqual([expected, expected])
 })
+
+test('a statement runs on a free connection that has planned it', async () => {
+  const connections = openFour()
+  const [oldest, second] = [await connections.acquire(), await connections.acquire()]
+  await second.query({ name: 'seldom', text: 'select 1' })
+  const expected = await serverProcessOf(second)
+  for (const one of [second, oldest]) one.release('usable')
+  const lent = await connections.acquire('seldom')
+  const found = await serverProcessOf(lent)
+  lent.release('usable')
+  expect(found).toBe(expected)
+})
+
+function openFour(): Connections {
+  const connections = openConnections({
+    url: database.url,
+    connectionsMax: 4,
+    log: createLog({ level: 'silent' }),
+    statementTimeoutMs: 0,
+    pooler: 'none',
+  })
+  cleanUps.push(connections.close)
+  return connections
+}
 
 async function serverProcessOf(connection: Connection): Promise<unknown> {
   const { rows } = await connection.query('select pg_backend_pid() as pid')

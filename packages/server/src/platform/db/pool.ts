@@ -33,8 +33,11 @@ export interface Connection {
 }
 
 export interface Connections {
-  /** Waits at most ten seconds for a connection. With several servers it is one that takes writes, if any of them does. */
-  acquire(): Promise<Connection>
+  /**
+   * Waits at most ten seconds for a connection. With several servers it is one that takes writes, if any of them does. Of the free ones it is
+   * one that has run the statement of this name, if any has, and else the oldest.
+   */
+  acquire(statement?: string): Promise<Connection>
   use(): PoolUse
   /** Ends all connections; those that do not end within three seconds are cut. */
   close(): Promise<void>
@@ -79,6 +82,8 @@ interface Session {
   readonly url: string
   /** Counts the connections of the pool in the order in which they were begun. */
   readonly place: number
+  /** Names of the statements that it has run, which its server has planned. */
+  readonly statements: Set<string>
   /** The server's process; undefined behind a pooler, which shows another number. */
   pid: number | undefined
   inUse: boolean
@@ -132,7 +137,7 @@ function clientOf(servers: Servers, sessions: Sessions, connectMsMax = connectMs
       this.#url = url
       begun += 1
       const unused = { pid: undefined, inUse: true, open: 0, sentAtMs: undefined, isChecked: false }
-      sessions.set(this, { url, place: begun, ...unused })
+      sessions.set(this, { url, place: begun, statements: new Set(), ...unused })
       this.once('end', () => sessions.delete(this))
     }
     override connect(): Promise<pg.Client>
@@ -160,6 +165,7 @@ async function sendOn(
   if (session === undefined) return queryOn(client, query)
   session.sentAtMs ??= performance.now()
   session.open += 1
+  if (typeof query === 'object' && query.name !== undefined) session.statements.add(query.name)
   const { stream } = client.connection
   stream.cork()
   process.nextTick(() => stream.uncork())
@@ -239,10 +245,10 @@ export function openConnections(options: PoolOptions): Connections {
   const { pool, servers, sessions } = opened
   const watch = setInterval(() => cutSilent(opened, options), lookEveryMs).unref()
   return {
-    async acquire() {
+    async acquire(statement) {
       for (let attempt = 1; ; attempt++) {
         try {
-          offerOldest(opened)
+          offerBest(opened, statement)
           const client = await pool.connect()
           const session = sessions.get(client)
           if (session !== undefined) session.inUse = true
@@ -265,13 +271,17 @@ export function openConnections(options: PoolOptions): Connections {
 }
 
 /**
- * Makes the oldest free connection the next that the pool lends. A connection plans each statement for itself, so that work that needs few
+ * Makes the best free connection the next that the pool lends. A connection plans each statement for itself, so that work that needs few
  * connections at once plans on few. The driver's pool lends the last of `_idle`, which is the one that was given back last.
  */
-function offerOldest({ pool, sessions }: Pick<ServerPool, 'pool' | 'sessions'>): void {
+function offerBest({ pool, sessions }: Pick<ServerPool, 'pool' | 'sessions'>, statement = ''): void {
   const { _idle: idle } = pool as unknown as { readonly _idle: { readonly client: pg.Client }[] }
-  const placeOf = (client: pg.Client): number => sessions.get(client)?.place ?? Number.POSITIVE_INFINITY
-  if (idle.length > 1) idle.sort((one, other) => placeOf(other.client) - placeOf(one.client))
+  if (idle.length < 2) return
+  const rankOf = ({ client }: { readonly client: pg.Client }): number => {
+    const { place, statements } = sessions.get(client) ?? { place: Number.POSITIVE_INFINITY }
+    return statements?.has(statement) ? place - Number.MAX_SAFE_INTEGER : place
+  }
+  idle.sort((one, other) => rankOf(other) - rankOf(one))
 }
 
 function connectionOf({ sessions, send }: ServerPool, client: pg.PoolClient): Connection {
