@@ -17,7 +17,7 @@ export const walletFaults: readonly Fault[] = [
     replace: '  if (subjects.length >= 0) return\n',
     within: 30,
     isQuick: true,
-    foundBy: 7,
+    foundBy: 4,
   },
   {
     name: 'receipts-of-transfers-are-not-confirmed',
@@ -48,7 +48,7 @@ export const walletFaults: readonly Fault[] = [
     replace: '',
     within: 30,
     isQuick: true,
-    foundBy: 6,
+    foundBy: 7,
   },
   {
     name: 'a-nonce-is-reused',
