@@ -19,6 +19,7 @@ function mortalReads(reads: FollowReads, { before }: Life): FollowReads {
     newestBlock: () => before(() => reads.newestBlock()),
     finalBlock: () => before(() => reads.finalBlock()),
     confirmTransfers: (claims) => before(() => reads.confirmTransfers(claims)),
+    areInvented: (claims) => before(() => reads.areInvented(claims)),
     areFinal: (blocks) => before(() => reads.areFinal(blocks)),
     areReplaced: (blocks) => before(() => reads.areReplaced(blocks)),
     eachNode: () =>

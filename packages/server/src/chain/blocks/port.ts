@@ -104,6 +104,11 @@ export interface ConfirmedReads {
    */
   confirmTransfers(claims: readonly TransferClaim[]): Promise<readonly NodeVerdict[]>
   /**
+   * Whether a node invented each transfer: `yes` if a majority has its block, by the hash, without the transfer, at any depth; `no` if a majority has the
+   * transfer in that block. Always `no` with fewer than three nodes, where none can be outvoted. Suspends no node.
+   */
+  areInvented(claims: readonly TransferClaim[]): Promise<readonly NodeVerdict[]>
+  /**
    * Whether each block is canonical at the required depth. `no`: the canonical block at that height is another one. `undecided`: it is not as deep, or too
    * few nodes agree.
    */

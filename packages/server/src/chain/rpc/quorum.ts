@@ -35,6 +35,8 @@ export interface Decision {
  * one may be wrong or down.
  */
 export interface Quorum {
+  /** How many nodes are configured. */
+  readonly size: number
   /** How many nodes must agree. */
   readonly needed: number
   /**
@@ -69,6 +71,7 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
       return poll(voters, { ...ballot, ask: askOne }, { needed, suspend: ({ node }) => rpc.suspend(node) })
     }
   return {
+    size: rpc.voters.length,
     needed,
     vote: (ballot) => voteAmong(candidates())(ballot),
     async decide(finality, atMost) {

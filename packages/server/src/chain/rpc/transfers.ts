@@ -1,7 +1,7 @@
 import { type Hex, type Network, topics } from '@purser/protocol'
 import { lower, readBlock, readLogs, readReceipt, readTransfer } from '../blocks/parse.ts'
 import type { ConfirmedReads, PlacedBlock, TransferClaim, TransferReceipt } from '../blocks/port.ts'
-import type { Decision, Quorum } from './quorum.ts'
+import type { Quorum } from './quorum.ts'
 import { accountTopic, quantity, resultOf } from './read.ts'
 import { verdictOf } from './receipts.ts'
 import { isRecord, type Rpc, type RpcCall, type RpcResponse } from './rpc.ts'
@@ -20,8 +20,14 @@ export function createTransferReads(network: Network, quorum: Quorum): Confirmed
     async confirmTransfers(claims) {
       const decision = claims.length === 0 ? undefined : await decide()
       if (decision === undefined) return claims.map(() => 'undecided')
-      const ask = (rpc: Rpc) => judge(rpc, decision, claims)
+      const ask = (rpc: Rpc) => judge(rpc, claims, decision.block.number)
       return (await decision.vote({ count: claims.length, ask })).map(verdictOf)
+    },
+    async areInvented(claims) {
+      if (claims.length === 0 || quorum.size < 3) return claims.map(() => 'no')
+      const ask = async (rpc: Rpc) =>
+        (await judge(rpc, claims)).map((vote): Vote | undefined => vote && (vote === 'no' ? 'yes' : 'no'))
+      return (await quorum.vote({ count: claims.length, ask, isAtHead: true })).map(verdictOf)
     },
     async areFinal(blocks) {
       const decision = blocks.length === 0 ? undefined : await decide()
@@ -60,24 +66,29 @@ async function areSame(rpc: Rpc, blocks: readonly PlacedBlock[]): Promise<readon
   })
 }
 
-/** One node's vote on each claim. No vote when the block is not deep enough or its transactions are not indexed yet. */
+/**
+ * One node's vote on each claim. No vote when the block is not deep enough or its transactions are not indexed yet. Without a `final` height the depth does
+ * not matter, and a node with another block at that height has no vote.
+ */
 async function judge(
   rpc: Rpc,
-  { block: { number: final } }: Decision,
   claims: readonly TransferClaim[],
+  final?: bigint,
 ): Promise<readonly (Vote | undefined)[]> {
-  const numbers = [...new Set(claims.map(({ blockNumber }) => blockNumber))].filter((number) => number <= final)
-  const hashes = [...new Set(claims.map(({ txHash }) => txHash))]
+  const heights = [...new Set(claims.map(({ blockNumber }) => blockNumber))]
+  const numbers = heights.filter((number) => final === undefined || number <= final)
   const blocks = await rpc.batch(
     numbers.map((number) => ({ method: 'eth_getBlockByNumber', params: [quantity(number), false] })),
   )
-  const responses = await rpc.batch(hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })))
   const canonical = new Map(numbers.map((number, index) => [number, blockOf(resultOf(blocks[index]), number)]))
-  const receipts = new Map(hashes.map((hash, index) => [hash, receiptIn(responses[index], hash)]))
   const isInBlock = ({ txHash, blockNumber, blockHash }: TransferClaim): boolean | undefined => {
     const block = canonical.get(blockNumber)
-    return block && block.hash === blockHash && block.transactions.has(txHash)
+    if (block === undefined || (final === undefined && block.hash !== blockHash)) return undefined
+    return block.hash === blockHash && block.transactions.has(txHash)
   }
+  const hashes = [...new Set(claims.filter((claim) => isInBlock(claim) === true).map(({ txHash }) => txHash))]
+  const responses = await rpc.batch(hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })))
+  const receipts = new Map(hashes.map((hash, index) => [hash, receiptIn(responses[index], hash)]))
   const unread = claims.filter((claim) => isInBlock(claim) === true && receipts.get(claim.txHash) === 'unread')
   const shown = await shownByLogs(rpc, unread)
   return claims.map((claim) => {

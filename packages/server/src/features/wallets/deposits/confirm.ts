@@ -80,11 +80,45 @@ export async function withdrawDenied(
   rows: readonly TransactionRow[],
 ): Promise<number> {
   const verdicts = await deps.reads.confirmTransfers(rows.map(claimOf))
-  const denied = rows.filter((_, index) => verdicts[index] === 'no')
-  if (denied.length === 0) return 0
+  return withdrawRows(
+    deps,
+    lease,
+    rows.filter((_, index) => verdicts[index] === 'no'),
+  )
+}
+
+/**
+ * Withdraws the pending rows of a range of blocks that a majority denies, at any depth: where it was undecided when they were read. Returns how
+ * many.
+ */
+export async function withdrawInvented(
+  deps: Deps & { readonly reads: Pick<ConfirmedReads, 'areInvented'> },
+  lease: WatcherLease,
+  network: Network,
+  { from, to }: { readonly from: bigint; readonly to: bigint },
+): Promise<number> {
+  let withdrawn = 0
+  let after: ConfirmedTo = { blockNumber: from, id: 'wtx_' }
+  for (;;) {
+    const rows = await listPending(deps.db, network.name, { upTo: to, after, limit: rowsMost })
+    const verdicts = await deps.reads.areInvented(rows.map(claimOf))
+    withdrawn += await withdrawRows(
+      deps,
+      lease,
+      rows.filter((_, index) => verdicts[index] === 'yes'),
+    )
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < rowsMost) return withdrawn
+    after = last
+  }
+}
+
+/** Withdraws those of these rows that have not changed since they were read. Returns how many. */
+async function withdrawRows(deps: Deps, lease: WatcherLease, rows: readonly TransactionRow[]): Promise<number> {
+  if (rows.length === 0) return 0
   return deps.db.tx(async (tx) => {
     await requireCursor(tx, lease)
-    const locked = await lockAsRead(tx, denied)
+    const locked = await lockAsRead(tx, rows)
     await withdraw(deps, tx, locked)
     return locked.length
   })

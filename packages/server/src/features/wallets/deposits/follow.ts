@@ -1,4 +1,4 @@
-import type { Network } from '@purser/protocol'
+import type { Address, Network } from '@purser/protocol'
 import type {
   BlockReads,
   ConfirmedReads,
@@ -11,12 +11,12 @@ import { fail } from '../../../chain/errors.ts'
 import type { ScreeningPort } from '../../../partners/screening/port.ts'
 import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
 import { isVirtual } from './booking.ts'
-import { type ConfirmedTo, confirmUpTo, withdrawDenied } from './confirm.ts'
+import { type ConfirmedTo, confirmUpTo, withdrawDenied, withdrawInvented } from './confirm.ts'
 import { findCursor, listScannedBlocks, type ScannedBlock, type WatcherLease } from './cursor-store.ts'
 import { contradictedIn, contradicts, rewind } from './fork.ts'
 import { type BalanceReads, recordOpenings } from './opening.ts'
 import { afterFailure, afterSuccess, checkLagOf, firstSize, nextRange, type RangeSize, windowOf } from './range-size.ts'
-import { headersOf, readAtSeveral, unionOf, withoutDenied } from './several-nodes.ts'
+import { type Believed, headersOf, readAtSeveral, unionOf, withoutDenied, withoutInvented } from './several-nodes.ts'
 import { LeadLost, RowsContradicted, type Scan, storeScan } from './store-scan.ts'
 import { findOldestPending, type TransactionRow } from './transaction-store.ts'
 import type { Watched } from './watched.ts'
@@ -51,9 +51,11 @@ interface Checking extends SizeState {
 /** Most passes that skip the second reading after a failure. */
 const skippedPassesMax = 16
 
-/** After the second reading contradicts blocks, new ones up to there are read at several nodes: the first node would show the same again. */
 interface Disputed {
+  /** The first node contradicted blocks or invented transfers up to here: they are read at several nodes, because it would show the same again. */
   to: bigint
+  /** The nodes were undecided about transfers of new blocks up to here: the second reading lets them vote again. */
+  undecidedTo: bigint
 }
 
 interface ScanPosition {
@@ -69,7 +71,7 @@ interface ScanPosition {
 export function createFollower(following: Following): () => Promise<void> {
   const size: SizeState = { now: firstSize }
   const checking: Checking = { now: firstSize, failures: 0, pause: 0 }
-  const disputed: Disputed = { to: -1n }
+  const disputed: Disputed = { to: -1n, undecidedTo: -1n }
   let isOpened = false
   let confirmedTo: ConfirmedTo | undefined
   /** Hash of the head of the last pass. */
@@ -258,17 +260,54 @@ async function readRange(
     if (range.isSecond) disputed.to = position.scanned
     return 'rewound'
   }
+  const believed = await believedOf(following, range, readings)
+  if (believed.invented > 0 && !range.isSecond && range.from > disputed.to) {
+    disputed.to = range.to
+    return readRange(following, { position, head, range, disputed })
+  }
   const cursor = range.isSecond ? { ...position, checked: range.to } : { ...position, scanned: range.to }
   const scan = {
     headers: headersOf(readings),
-    transfers: await unionOf(following, readings),
+    transfers: await unionOf(following, believed.readings),
     cursor,
     isAdding: range.isSecond,
   }
   const fresh = await store(following, scan)
+  if (believed.isUndecided && !range.isSecond) disputed.undecidedTo = range.to
+  if (range.isSecond && range.from <= disputed.undecidedTo) await voteAgain(following, range)
   if (range.isSecond && fresh > 0)
     deps.log.warn({ network: network.name, fresh }, 'a node had omitted logs of a block; the second reading found them')
   return cursor
+}
+
+/**
+ * The readings without transfers that a node invented. Nobody votes on blocks so old that not every header is read: their rows are confirmed or withdrawn
+ * at the end of the same pass.
+ */
+async function believedOf(
+  following: Following,
+  { headers }: Range,
+  readings: readonly ScannedRange[],
+): Promise<Believed> {
+  if (headers === 'ends') return { readings, invented: 0, isUndecided: false }
+  const { deps, network, watched } = following
+  const isWanted = ({ from, to }: TokenTransfer): boolean =>
+    watched.hasTopic(topicOf(to)) || watched.hasTopic(topicOf(from))
+  const believed = await withoutInvented(following, readings, isWanted)
+  const { invented } = believed
+  if (invented > 0) deps.log.error({ network: network.name, invented }, 'a node invents transfers; they are not booked')
+  return believed
+}
+
+function topicOf(account: Address): string {
+  return `0x${'0'.repeat(24)}${account.slice(2)}`
+}
+
+/** Withdraws rows of the range about which the nodes were undecided when they were booked, and which a majority denies now. */
+async function voteAgain({ deps, reads, network, lease }: Following, range: Range): Promise<void> {
+  const withdrawn = await withdrawInvented({ ...deps, reads }, lease, network, range)
+  if (withdrawn > 0)
+    deps.log.error({ network: network.name, withdrawn }, 'a node invented transfers; they are withdrawn')
 }
 
 /** One node's reading of new blocks; those of several for the second reading, and where the one contradicts what was read before. */

@@ -6,8 +6,10 @@ import type {
   IsWanted,
   ScannedRange,
   TokenTransfer,
+  TransferClaim,
 } from '../../../chain/blocks/port.ts'
 import { fail } from '../../../chain/errors.ts'
+import type { NodeVerdict } from '../../../chain/port.ts'
 import { isProblem } from '../../../platform/errors.ts'
 import type { ScannedBlock } from './cursor-store.ts'
 import { contradicts } from './fork.ts'
@@ -91,11 +93,71 @@ export async function withoutDenied(
   isDoubtful: (transfer: TokenTransfer) => boolean,
 ): Promise<readonly TokenTransfer[]> {
   const doubtful = transfers.filter(isDoubtful)
-  const verdicts = await reads.confirmTransfers(
-    doubtful.map((claim) => ({ ...claim, isOf: (transfer) => identityOf(transfer) === identityOf(claim) })),
-  )
+  const verdicts = await reads.confirmTransfers(doubtful.map(claimOf))
   if (verdicts.includes('undecided'))
     throw fail('chain-unavailable', {}, new Error('too few nodes agree on transfers that nodes report differently'))
   const denied = new Set(doubtful.filter((_, index) => verdicts[index] === 'no'))
   return transfers.filter((transfer) => !denied.has(transfer))
+}
+
+function claimOf(transfer: TokenTransfer): TransferClaim {
+  const isOf = (other: TokenTransfer) =>
+    other.logIndex === transfer.logIndex && identityOf(other) === identityOf(transfer)
+  return { ...transfer, isOf }
+}
+
+/** Most transfers of one vote, each with a receipt. */
+const votedMost = 100
+
+/** The readings without invented transfers, and the result of the vote. */
+export interface Believed {
+  readonly readings: readonly ScannedRange[]
+  /** How many transfers a majority denies. */
+  readonly invented: number
+  /** Whether the nodes are undecided about another one. */
+  readonly isUndecided: boolean
+}
+
+/**
+ * Removes transfers that one node invented. All nodes vote on the wanted transfers, except on those that two readings have. A transfer remains unless a
+ * majority has its block without it. Of a single reading only the first such transfers are removed.
+ */
+export async function withoutInvented(
+  { reads }: Several,
+  readings: readonly ScannedRange[],
+  isWanted: (transfer: TokenTransfer) => boolean,
+): Promise<Believed> {
+  const lone = [...shownOnce(readings, isWanted).values()]
+  const verdicts: NodeVerdict[] = []
+  // Where the only reading has an invented transfer, the range is read again at others: a node must not cause any number of votes.
+  const isEnough = () => readings.length === 1 && verdicts.includes('yes')
+  for (let at = 0; at < lone.length && !isEnough(); at += votedMost)
+    verdicts.push(...(await reads.areInvented(lone.slice(at, at + votedMost).map(claimOf))))
+  const invented = new Set(lone.filter((_, index) => verdicts[index] === 'yes').map(identityOf))
+  const isKept = (transfer: TokenTransfer): boolean => !invented.has(identityOf(transfer))
+  return {
+    readings:
+      invented.size === 0 ? readings : readings.map((one) => ({ ...one, transfers: one.transfers.filter(isKept) })),
+    invented: invented.size,
+    isUndecided: verdicts.includes('undecided'),
+  }
+}
+
+/** The wanted transfers that fewer than two readings have, by what identifies them. */
+function shownOnce(
+  readings: readonly ScannedRange[],
+  isWanted: (transfer: TokenTransfer) => boolean,
+): ReadonlyMap<string, TokenTransfer> {
+  const counts = new Map<string, number>()
+  const lone = new Map<string, TokenTransfer>()
+  for (const { transfers } of readings) {
+    const own = new Map(transfers.filter(isWanted).map((transfer) => [identityOf(transfer), transfer]))
+    for (const [identity, transfer] of own) {
+      const count = (counts.get(identity) ?? 0) + 1
+      counts.set(identity, count)
+      if (count < nodesMost) lone.set(identity, transfer)
+      else lone.delete(identity)
+    }
+  }
+  return lone
 }
