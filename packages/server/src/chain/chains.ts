@@ -91,7 +91,7 @@ function connect(options: ChainsOptions, network: Network) {
   return {
     chain: {
       ...createChain(network, rpc),
-      ...createQuorumReads({ network, quorum, clock, log }),
+      ...createQuorumReads({ network, quorum, clock, log, wait: rpc.wait }),
       blocks: { ...createBlockReads(rpc, rpc), ...createTransferReads(network, quorum) },
     } satisfies Chain,
     domains,
@@ -195,16 +195,17 @@ interface QuorumOptions {
   readonly quorum: Quorum
   readonly clock: Clock
   readonly log?: Log | undefined
+  readonly wait: Wait | undefined
 }
 
 /** All reads on which money depends, each confirmed by a quorum of the network's nodes. */
-function createQuorumReads({ network, quorum, clock, log }: QuorumOptions): QuorumReads {
+function createQuorumReads({ network, quorum, clock, log, wait }: QuorumOptions): QuorumReads {
   const reads = { ...createReceipts(network, quorum), ...createStates(network, quorum) }
   return {
     ...reads,
-    ...createAuthorizationUse({ network, clock, quorum, reads }),
+    ...createAuthorizationUse({ network, clock, quorum, reads, wait }),
     ...createFirstNonce({ network, quorum, clock, log }),
-    ...createSameCall({ network, clock, quorum }),
+    ...createSameCall({ network, clock, quorum, wait }),
     ...createTempoReads(network, quorum),
     ...createPermit2Use({ network, clock, quorum }),
   }

@@ -1,19 +1,20 @@
 import { bytesToHex, type Hex, keccak256, type Network, sameAddress, topics, utf8 } from '@purser/protocol'
 import type { Clock } from '../../platform/clock.ts'
-import { isProblem } from '../../platform/errors.ts'
 import type { Log, Receipt } from '../port.ts'
 import { createLogReader, type LogRange, type LogReader, searchRange } from './logs.ts'
 import type { AuthorizationId, AuthorizationUse, QuorumReads } from './port.ts'
-import type { Decision, Quorum } from './quorum.ts'
+import type { Quorum } from './quorum.ts'
 import { accountTopic, readHex, readReceipt } from './read.ts'
-import type { Rpc } from './rpc.ts'
+import type { Rpc, Wait } from './rpc.ts'
+import { searchNodes } from './search-nodes.ts'
 
 type Id = Omit<AuthorizationId, 'validBefore'>
 
 interface Search {
   readonly network: Network
   readonly clock: Clock
-  readonly quorum: Quorum
+  readonly quorum: Pick<Quorum, 'needed' | 'decide'>
+  readonly wait: Wait | undefined
   readonly reads: Pick<QuorumReads, 'confirmReceipts' | 'authorizationStates'>
 }
 
@@ -32,34 +33,20 @@ export function createAuthorizationUse(search: Search): Pick<QuorumReads, 'findA
       const decision = await search.quorum.decide({ depth: search.network.confirmationDepth })
       if (decision === undefined) return { outcome: 'undecided' }
       const range = searchRange(search, { to: decision.block.number, ...within })
-      return searchEach(decision, async (rpc) => {
-        const receipt = await findReceipt(rpc, logs, id, range)
-        return receipt === undefined ? undefined : confirmed(search, receipt, id)
+      const use = await searchNodes(decision.nodes, {
+        needed: search.quorum.needed,
+        wait: search.wait,
+        async search(rpc, stopped) {
+          const receipt = await findReceipt(rpc, logs, id, { ...range, stopped })
+          return receipt === undefined ? undefined : confirmed(search, receipt, id)
+        },
       })
+      return use ?? { outcome: 'undecided' }
     },
   }
 }
 
 const neverPast = 2n ** 256n
-
-/** The first outcome found at any node. Throws the first error when every node failed. */
-async function searchEach(
-  { nodes }: Decision,
-  search: (rpc: Rpc) => Promise<AuthorizationUse | undefined>,
-): Promise<AuthorizationUse> {
-  const failures: unknown[] = []
-  for (const rpc of nodes) {
-    try {
-      const found = await search(rpc)
-      if (found !== undefined) return found
-    } catch (error) {
-      if (!isProblem(error, 'chain-unavailable')) throw error
-      failures.push(error)
-    }
-  }
-  if (failures.length === nodes.length) throw failures[0]
-  return { outcome: 'undecided' }
-}
 
 async function findReceipt(rpc: Rpc, logs: LogReader, id: Id, range: LogRange): Promise<Receipt | undefined> {
   const filter = {

@@ -21,6 +21,8 @@ export interface LogRange {
   readonly to: bigint
   /** Most requests to one node. Default: as many as the range needs. */
   readonly requestsMax?: number | undefined
+  /** Once it is aborted, no further request is made and its reason is thrown. */
+  readonly stopped?: AbortSignal | undefined
 }
 
 type RawLog = Readonly<Record<string, unknown>>
@@ -38,11 +40,12 @@ export interface LogReader {
 export function createLogReader(): LogReader {
   const pieces = new WeakMap<Rpc, { blocks: bigint; responses: number }>()
   return {
-    async *newestFirst(rpc, filter, { from: first, to: last, requestsMax = Number.POSITIVE_INFINITY }) {
+    async *newestFirst(rpc, filter, { from: first, to: last, requestsMax = Number.POSITIVE_INFINITY, stopped }) {
       const piece = pieces.get(rpc) ?? { blocks: blocksMax, responses: 0 }
       pieces.set(rpc, piece)
       let requests = 0
       for (let to = last; to >= first; ) {
+        stopped?.throwIfAborted()
         if (requests === requestsMax)
           throw fail('chain-unavailable', {}, new Error(`the logs are not found in ${requestsMax} requests`))
         requests += 1

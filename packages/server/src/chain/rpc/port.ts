@@ -146,7 +146,7 @@ export interface QuorumReads {
   /**
    * The hash of a transaction of the account with exactly these calls, at this nonce or another, confirmed by a majority. Hashes that `isOurs`
    * returns are skipped. The transaction was not made before `since`. Undefined when none is found, which proves nothing: nodes without historical
-   * state do not find transfers of native coin. Throws `chain-unavailable` when no node could search.
+   * state do not find transfers of native coin. Throws `chain-unavailable` when no node could search, or when a node does not end its search.
    */
   findSameCall(
     call: SentCallId,
@@ -159,7 +159,7 @@ export interface QuorumReads {
   authorizationStates(ids: readonly AuthorizationId[], finality?: Finality): Promise<readonly NonceState[]>
   /** Up to 500 permits, as `authorizationStates`. In Permit2 a permit is still valid at its deadline. */
   permitStates(ids: readonly PermitId[], finality?: Finality): Promise<readonly NonceState[]>
-  /** The transaction that used or canceled an authorization. */
+  /** The transaction that used or canceled an authorization. Throws `chain-unavailable` as `findSameCall` does. */
   findAuthorizationUse(id: Omit<AuthorizationId, 'validBefore'>, search: UseSearch): Promise<AuthorizationUse>
   /** How a permit's nonce was used at depth. */
   findPermit2Use(

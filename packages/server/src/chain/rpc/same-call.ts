@@ -16,12 +16,14 @@ import { createLogReader, type LogRange, type LogReader, searchRange } from './l
 import type { QuorumReads, SentCallId } from './port.ts'
 import type { Decision, Quorum } from './quorum.ts'
 import { accountTopic, quantity, readHex, readQuantity, resultOf } from './read.ts'
-import { isRecord, type Rpc } from './rpc.ts'
+import { isRecord, type Rpc, type Wait } from './rpc.ts'
+import { searchNodes } from './search-nodes.ts'
 
 interface Search {
   readonly network: Network
   readonly clock: Clock
-  readonly quorum: Quorum
+  readonly quorum: Pick<Quorum, 'needed' | 'decide'>
+  readonly wait: Wait | undefined
 }
 
 /** Largest accepted difference between block times and the clock of this process. */
@@ -41,20 +43,20 @@ export function createSameCall(search: Search): Pick<QuorumReads, 'findSameCall'
       const decision = await search.quorum.decide({ depth: search.network.confirmationDepth })
       if (decision === undefined) throw fail('chain-unavailable', {}, new Error('nodes agree on no block'))
       const range = searchRange(search, { to: decision.block.number, since })
-      const failures: unknown[] = []
-      for (const rpc of decision.nodes) {
-        try {
-          const candidates = await findCandidates(rpc, logs, { call, range, since })
+      return searchNodes(decision.nodes, {
+        needed: search.quorum.needed,
+        wait: search.wait,
+        async search(rpc, stopped) {
+          const candidates = await findCandidates(rpc, logs, { call, range: { ...range, stopped }, since })
+          stopped.throwIfAborted()
           const known = await isOurs(candidates)
-          for (const hash of candidates.filter((one) => !known.has(one)))
+          for (const hash of candidates.filter((one) => !known.has(one))) {
+            stopped.throwIfAborted()
             if (await isConfirmed(decision, hash, call)) return hash
-        } catch (error) {
-          if (!isProblem(error, 'chain-unavailable')) throw error
-          failures.push(error)
-        }
-      }
-      if (failures.length === decision.nodes.length) throw failures[0]
-      return undefined
+          }
+          return undefined
+        },
+      })
     },
   }
 }
@@ -85,6 +87,7 @@ async function findCandidates(
   const filter = { topics: [[topics.transfer, approvalTopic], accountTopic(call.sender)] }
   for await (const piece of logs.newestFirst(rpc, filter, range))
     for (const log of piece) {
+      range.stopped?.throwIfAborted()
       const hash = readHex(log.transactionHash, 'log')
       if (!seen.has(hash)) await consider(await rpc.result('eth_getTransactionByHash', [hash]))
       seen.add(hash)

@@ -1,0 +1,65 @@
+import { isProblem } from '../../platform/errors.ts'
+import { pause } from '../../platform/work/loop.ts'
+import { fail } from '../errors.ts'
+import type { Rpc, Wait } from './rpc.ts'
+
+/** How long a node searches alone before the next one begins too. */
+const aloneMs = 2_000
+/** How long the remaining nodes may search once a majority has found nothing. */
+const remainingMs = 600_000
+/** How long a search may take. */
+const searchMsMax = 3_600_000
+
+interface NodeSearch<T> {
+  /** How many nodes are a majority of those configured. */
+  readonly needed: number
+  readonly wait: Wait | undefined
+  /**
+   * Searches one node. Undefined when it has nothing. Once the signal is aborted the result is not used, and the search should end with an error.
+   */
+  readonly search: (rpc: Rpc, stopped: AbortSignal) => Promise<T | undefined>
+}
+
+/**
+ * Returns the first result of any node, so that no node can delay what another one finds. The nodes begin one after the other: each when the one before it
+ * has ended without a result, or after two seconds. Undefined when every node that did not fail has ended without a result. Throws
+ * `chain-unavailable` when all nodes failed, or when a node has not ended in time and the others have no result; throws any other error of a search at once.
+ */
+export function searchNodes<T>(
+  nodes: readonly Rpc[],
+  { needed, wait = pause, search }: NodeSearch<T>,
+): Promise<T | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<T | undefined>()
+  const stopping = new AbortController()
+  const { signal: stopped } = stopping
+  const failures: unknown[] = []
+  let empty = 0
+  const limit = (ms: number): void => {
+    const late = () => reject(fail('chain-unavailable', {}, new Error('a node does not end its search')))
+    void wait(ms, stopped).then(late)
+  }
+  const searchOne = async (rpc: Rpc): Promise<void> => {
+    try {
+      const found = await search(rpc, stopped)
+      if (found !== undefined) return resolve(found)
+      empty += 1
+      if (empty === needed) limit(remainingMs)
+    } catch (error) {
+      if (!isProblem(error, 'chain-unavailable')) return reject(error)
+      failures.push(error)
+    }
+    if (empty + failures.length < nodes.length) return
+    if (empty === 0) reject(failures[0])
+    else resolve(undefined)
+  }
+  const begin = async (): Promise<void> => {
+    for (const rpc of nodes) {
+      if (stopped.aborted) return
+      await Promise.race([searchOne(rpc), wait(aloneMs, stopped)])
+    }
+  }
+  // The other nodes cannot help a single one.
+  if (nodes.length > 1) limit(searchMsMax)
+  void begin()
+  return promise.finally(() => stopping.abort())
+}
