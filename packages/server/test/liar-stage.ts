@@ -1,7 +1,7 @@
 import { type DevChain, startChain } from '@purser/devnet'
 import { type Network, networkByName } from '@purser/protocol'
 import { createChains } from '../src/chain/chains.ts'
-import type { Chain } from '../src/chain/port.ts'
+import type { Chain, Chains } from '../src/chain/port.ts'
 import { type Clock, systemClock } from '../src/platform/clock.ts'
 import { createOutbound } from '../src/platform/outbound.ts'
 import { type LyingNode, startLyingNode } from './lying-node.ts'
@@ -11,6 +11,8 @@ export interface LiarStage {
   readonly liar: LyingNode
   /** A chain port over the lying node and `trueNodes` correct nodes. */
   among(trueNodes: number, options?: LiarStageOptions): Chain
+  /** As `among`, for nodes whose heads are compared until the test ends it. */
+  comparedAmong(trueNodes: number): { readonly chain: Chain; readonly chains: Chains; readonly network: Network }
   stop(): Promise<void>
 }
 
@@ -27,14 +29,24 @@ export async function aLiarStage(): Promise<LiarStage> {
   const dev = await startChain({ network: 'base-sepolia' })
   const liar = await startLyingNode(dev.rpcUrl)
   const outbound = createOutbound()
+  const chainsOf = (trueNodes: number, options: LiarStageOptions = {}) => {
+    const { confirmationDepth = 1, clock = systemClock, rpcTimeoutMs = 4_000, moreUrls = [] } = options
+    const network: Network = { ...baseSepolia(), confirmationDepth }
+    const trueUrls = Array.from({ length: trueNodes }, () => dev.rpcUrl)
+    const rpcUrls = { [network.name]: [liar.url, ...trueUrls, ...moreUrls] }
+    return { chains: createChains({ outbound, clock, networks: [network], rpcUrls, rpcTimeoutMs }), network }
+  }
   return {
     dev,
     liar,
-    among(trueNodes, { confirmationDepth = 1, clock = systemClock, rpcTimeoutMs = 4_000, moreUrls = [] } = {}) {
-      const network: Network = { ...baseSepolia(), confirmationDepth }
-      const trueUrls = Array.from({ length: trueNodes }, () => dev.rpcUrl)
-      const rpcUrls = { [network.name]: [liar.url, ...trueUrls, ...moreUrls] }
-      return createChains({ outbound, clock, networks: [network], rpcUrls, rpcTimeoutMs }).on(network)
+    among(trueNodes, options) {
+      const { chains, network } = chainsOf(trueNodes, options)
+      return chains.on(network)
+    },
+    comparedAmong(trueNodes) {
+      const { chains, network } = chainsOf(trueNodes)
+      chains.watch()
+      return { chain: chains.on(network), chains, network }
     },
     async stop() {
       await outbound.close()

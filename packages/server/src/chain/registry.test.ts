@@ -46,6 +46,8 @@ interface FakeNode {
   chainId: number
   isDown: boolean
   height: number
+  /** The head that the node reports, in place of its height. */
+  head?: string
   /** The token's metadata; undefined when there is no token. */
   token: { name: string; version: string; decimals: number } | undefined
   /** JSON-RPC error code to return instead of a result, by method. */
@@ -94,9 +96,9 @@ function answerOf(node: FakeNode, { id, method, params }: Call) {
   return { jsonrpc: '2.0', id, result: resultOf(node, method, params[0]?.data ?? '') }
 }
 
-function resultOf({ chainId, height, token }: FakeNode, method: string, data: string): unknown {
+function resultOf({ chainId, height, head, token }: FakeNode, method: string, data: string): unknown {
   if (method === 'eth_chainId') return `0x${chainId.toString(16)}`
-  if (method === 'eth_blockNumber') return `0x${height.toString(16)}`
+  if (method === 'eth_blockNumber') return head ?? `0x${height.toString(16)}`
   if (method === 'eth_getBlockByNumber')
     return { number: `0x${height.toString(16)}`, timestamp: '0x1', baseFeePerGas: '0x1' }
   if (method === 'eth_getLogs') return []
@@ -311,6 +313,18 @@ test('one of three nodes that invents blocks does not make the others count as b
   await two.rpc.compareHeads()
   expect(statesOf(two.health)).toEqual(['behind', 'up'])
 })
+
+test.each([`-${'9'.repeat(100)}`, '9'.repeat(100), `0x${'f'.repeat(65)}`])(
+  'a head that is no JSON-RPC quantity (%s) is not compared: its millions of digits would stop the process',
+  async (head) => {
+    const [liar, second] = [await aNode(), await aNode()]
+    liar.head = head
+    const { rpc, health } = rpcOf(liar, second)
+    for (const { rpc: own } of rpc.voters) await own.result('eth_chainId', [])
+    await rpc.compareHeads()
+    expect(statesOf(health)).toEqual(['up', 'up'])
+  },
+)
 
 test('a token whose domain matches the registry is right, and is unchecked before a node answered', async () => {
   const node = await aNode()

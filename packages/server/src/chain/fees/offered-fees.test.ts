@@ -18,12 +18,12 @@ function offered(nodes: number, rpcTimeoutMs = 4_000) {
   return stage.among(nodes - 1, { rpcTimeoutMs }).offeredFees()
 }
 
-function lieOfFees(wei: bigint): void {
+function lieOfFees(wei: bigint, others: Readonly<Record<string, string>> = {}): void {
   const quantity = `0x${wei.toString(16)}`
   liar.lie('eth_maxPriorityFeePerGas', () => ({ result: quantity }))
   liar.lie('eth_getBlockByNumber', async ({ truth }) => {
     const block = await truth()
-    return 'result' in block ? { result: { ...Object(block.result), baseFeePerGas: quantity } } : block
+    return 'result' in block ? { result: { ...Object(block.result), ...others, baseFeePerGas: quantity } } : block
   })
 }
 
@@ -116,4 +116,17 @@ test('of two nodes one that lies low later does not set the fees', async () => {
   const { baseFee } = await chain.offeredFees()
   lieOfFees(0n)
   expect((await chain.offeredFees()).baseFee).toBe(baseFee / 2n)
+})
+
+test('of two nodes one that invents blocks, so that the other counts as behind, does not set the fees alone', async () => {
+  const honest = await offered(2)
+  liar.lie('eth_blockNumber', () => ({ result: '0xffffff' }))
+  lieOfFees(10n ** 15n, { number: '0xffffff' })
+  const { chain, chains, network } = stage.comparedAmong(1)
+  try {
+    await expect.poll(() => chains.health(network)?.behind, { timeout: 20_000 }).toBe(1)
+    expect(await chain.offeredFees()).toEqual(honest)
+  } finally {
+    await chains.stop()
+  }
 })

@@ -76,15 +76,18 @@ interface Reported {
   readonly isMajority: boolean
 }
 
-/** Queries all healthy nodes at once. Those that answer suffice, and one that answers late delays the others little. */
+/**
+ * Queries all nodes at once that answer, also those that are behind: of two nodes, one that invents blocks makes the other count as behind. Those that
+ * answer suffice, and one that answers late delays the others little.
+ */
 async function reportedFees(
   { voters, wait }: Pick<NodeRpc, 'voters' | 'wait'>,
   { network, isFirst, learn }: FeeQuery,
 ): Promise<Reported> {
   const reports: Fees[] = []
-  const healthy = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
+  const answering = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked' || state === 'behind')
   const { voters: electors, needed } = electorateOf(voters)
-  const queried = healthy.length > 0 ? healthy : electors
+  const queried = answering.length > 0 ? answering : electors
   let open = queried.length
   const query = async ({ rpc }: Voter): Promise<number> => {
     try {

@@ -2,7 +2,7 @@ import { type Address, type Hex, isAddress, isHex } from '@purser/protocol'
 import { wordOf } from '../../platform/contract-calls.ts'
 import { fail } from '../errors.ts'
 import type { Head, Log, Receipt } from '../facts.ts'
-import { isRecord, type RpcResponse } from './rpc.ts'
+import { isRecord, type RpcResponse } from './responses.ts'
 
 /** The problem `chain-unavailable`, for an invalid response of a node. `cause` is for the log. */
 export function invalidResponse(cause: string): Error {

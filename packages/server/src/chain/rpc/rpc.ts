@@ -3,6 +3,7 @@ import { isProblem } from '../../platform/errors.ts'
 import type { Outbound } from '../../platform/outbound.ts'
 import { fail } from '../errors.ts'
 import type { Node, Nodes } from './nodes.ts'
+import { readQuantity } from './read.ts'
 import { createRequests } from './requests.ts'
 import { isOfLength, isRecord, NotServed, type RpcCall, type RpcResponse, TooLarge } from './responses.ts'
 
@@ -182,7 +183,7 @@ async function headOf(rpc: Rpc): Promise<bigint> {
   ])
   const heads = [number, block].map((response) => {
     const result = response?.ok === true ? response.result : undefined
-    return BigInt(String(isRecord(result) ? result.number : result))
+    return readQuantity(isRecord(result) ? result.number : result, 'head')
   })
   return heads.reduce((lower, head) => (head < lower ? head : lower))
 }
