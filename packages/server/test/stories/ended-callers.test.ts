@@ -122,7 +122,7 @@ test.each([
     send: () => [admin.call('PUT', at, looser)],
     end: () => owner.call(method, `/organisations/current/members/${accountId}`, change),
   })
-  expect(outcomeOf(refused)).toEqual([401, 'unauthorized'])
+  expect(outcomeOf(refused)).toEqual([403, 'role-not-allowed'])
   expect((await call('GET', at)).body.policy).toEqual(policy)
 })
 
@@ -144,7 +144,7 @@ test.each([
     send: () => [admin.call('POST', `/approvals/${id}/approve`)],
     end: () => owner.call(method, `/organisations/current/members/${accountId}`, change),
   })
-  expect(outcomeOf(refused)).toEqual([401, 'unauthorized'])
+  expect(outcomeOf(refused)).toEqual([403, 'role-not-allowed'])
   expect((await call('GET', `/approvals/${id}`)).body.status).toBe('waiting')
 })
 
@@ -162,6 +162,38 @@ test.each([
     send: () => [member.call('POST', path, bodyFrom(master))],
     end: () => owner.call(method, `/organisations/current/members/${accountId}`, change),
   })
-  expect(outcomeOf(refused)).toEqual([401, 'unauthorized'])
+  expect(outcomeOf(refused)).toEqual([403, 'role-not-allowed'])
   expect(await reservedBy(stage, master)).toBe(0n)
+})
+
+test('a transfer, a policy and an approval of a person who signed out while they wait for the wallet have no effect', async () => {
+  const { world, org } = stage
+  const owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
+  const email = `admin-${stranger().slice(2, 10)}@example.com`
+  const admin = await invite(world, { owner, organisationId: org.id, email, role: 'admin' })
+  const master = await aMaster(stage)
+  const at = `/wallet-infra/master-wallets/${master.id}/policy`
+  const policy = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: { approvalAbove: '50' } } }
+  expect((await call('PUT', at, policy)).status).toBe(200)
+  const { body } = await call('POST', path, bodyFrom(master, { amount: '60' }))
+  const { id } = z.object({ id: z.string() }).parse(body.approval)
+  const reserved = await reservedBy(stage, master)
+  const looser = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: {} } }
+  const answers = await whileStoring(master, {
+    send: () => [
+      admin.call('POST', path, bodyFrom(master, { amount: '1' })),
+      admin.call('PUT', at, looser),
+      admin.call('POST', `/approvals/${id}/approve`),
+    ],
+    end: async () => {
+      const { list } = await admin.call('GET', '/account/sessions')
+      const own = list.find(({ isCurrent }) => isCurrent === true)?.id
+      return admin.call('DELETE', `/account/sessions/${own}`)
+    },
+  })
+  expect(answers.map(outcomeOf)).toEqual([1, 2, 3].map(() => [401, 'unauthorized']))
+  for (const { body: refused } of answers) expect(refused.detail).toMatch(/session has ended/)
+  expect(await reservedBy(stage, master)).toBe(reserved)
+  expect((await call('GET', at)).body.policy).toEqual(policy)
+  expect((await call('GET', `/approvals/${id}`)).body.status).toBe('waiting')
 })

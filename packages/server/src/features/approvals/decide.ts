@@ -9,7 +9,7 @@ import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.t
 import type { ByOwner } from '../../platform/work/by-owner.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { type DueCursors, withShareOwners } from '../plans/index.ts'
-import { endedCaller, listEndedRequesters, lockPolicy, reservePolicyAgain, underPolicy } from '../wallets/index.ts'
+import { listEndedRequesters, lockPolicy, refuseEndedCaller, reservePolicyAgain, underPolicy } from '../wallets/index.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { type Approval, type ApprovalKind, type ApprovalRefusal, fail } from './schema.ts'
 import { getApproval } from './show.ts'
@@ -48,7 +48,7 @@ function whyNotOpen({ status, expiresAt }: Pick<ApprovalRow, 'status' | 'expires
 
 /**
  * Approves a request as the person who calls. The present policy is evaluated again, as if the movement were requested now: an approval
- * lifts `approvalAbove` and nothing else. Throws 401 if the person lost their role since the call was admitted, and 409 if the key that made the request was revoked, or if the person who made it may not make it any
+ * lifts `approvalAbove` and nothing else. Throws 401 or 403 if the person signed out or lost the role since the call was admitted, and 409 if the key that made the request was revoked, or if the person who made it may not make it any
  * more. The movement begins after this commit, once, in the process that applies decisions.
  */
 export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approval> {
@@ -62,12 +62,12 @@ export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approva
     const row = await lockOrFail(ctx, tx, approvalId)
     const now = ctx.clock.now()
     const { accountId } = person
+    await refuseEndedCaller(ctx, tx, 'admin')
     const approvers = await countApprovers(tx, ctx.tenant, { accountId, after: row.createdAt })
-    if (!approvers.isOne) throw endedCaller()
     const refusal = whyNotApprove(row, { accountId, approvers: approvers.count, now })
     if (refusal !== undefined) throw refusal
-    const ended = await listEndedRequesters(tx, ctx.tenant, [row.apiKeyId ?? row.accountId])
-    if (ended.size > 0) throw fail('approval-requester-not-allowed')
+    const ended = await listEndedRequesters(tx, ctx.tenant, [{ id: row.apiKeyId ?? row.accountId, sessionId: null }])
+    if (ended.length > 0) throw fail('approval-requester-not-allowed')
     await reservePolicyAgain(ctx, tx, row)
     const granted = { status: 'granted', at: now, by: accountId, reason: null } as const
     await decideAs(ctx, tx, row, { ...granted, isApproverNewer: approvers.isNewer })

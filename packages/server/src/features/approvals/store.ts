@@ -263,21 +263,20 @@ export function findCreator(
   )
 }
 
-const Approvers = z.object({ count: z.bigint(), isOne: z.boolean(), isNewer: z.boolean() })
+const Approvers = z.object({ count: z.bigint(), isNewer: z.boolean() })
 
 /**
- * Counts the owners and admins of the organisation who have accepted their invitations, and says whether this account is one, and whether it became one
- * only after a time.
+ * Counts the owners and admins of the organisation who have accepted their invitations, and says whether this account became one only after a time.
  */
 export async function countApprovers(
   tx: Tx,
   tenant: Tenant,
   { accountId, after }: { readonly accountId: string; readonly after: Date },
-): Promise<{ readonly count: number; readonly isOne: boolean; readonly isNewer: boolean }> {
+): Promise<{ readonly count: number; readonly isNewer: boolean }> {
   const { count, ...one } = await tx.one(
     Approvers,
     sql`
-    select count(*) as count, coalesce(bool_or(account_id = ${accountId}), false) as is_one,
+    select count(*) as count,
       coalesce(bool_or(account_id = ${accountId} and greatest(accepted_at, role_since) > ${after}), false) as is_newer
     from members where organisation_id = ${tenant.organisationId} and role in ('owner', 'admin') and accepted_at is not null`,
   )

@@ -1,10 +1,16 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { anyLength, sql, type Tx } from '../../../platform/db/db.ts'
-import type { AccountId, ApiKeyId } from '../../../platform/ids.ts'
+import { type AccountId, type ApiKeyId, type Id, id } from '../../../platform/ids.ts'
 import type { Role } from '../../../platform/roles.ts'
 
-const EndedRow = z.object({ id: z.string() })
+/** An API key or an account that requests a movement, and for a call of a person the session. */
+export interface Requester {
+  readonly id: ApiKeyId | AccountId
+  readonly sessionId: Id<'ssn'> | null
+}
+
+const EndedRow = z.object({ id: z.string(), sessionId: id('ssn').nullable(), isSignedOut: z.boolean() })
 
 /** Roles of people who may request movements, and of those who may change what may be requested. */
 const rolesFor = { member: ['owner', 'admin', 'member'], admin: ['owner', 'admin'] } as const satisfies Partial<
@@ -13,23 +19,26 @@ const rolesFor = { member: ['owner', 'admin', 'member'], admin: ['owner', 'admin
 export type LeastRole = keyof typeof rolesFor
 
 /**
- * Returns those of these API keys and accounts of the tenant that may not request movements any more: keys that were revoked, and accounts without a
- * membership of at least that role in this environment. An expired key still may.
+ * Returns those of these requesters of the tenant that may not request movements any more: keys that were revoked, people who signed out of the
+ * session, and accounts without a membership of at least that role in this environment. An expired key still may.
  */
-export async function listEndedRequesters(
+export function listEndedRequesters(
   tx: Tx,
   { organisationId, environment }: Tenant,
-  requesters: readonly (ApiKeyId | AccountId)[],
+  requesters: readonly Requester[],
   leastRole: LeastRole = 'member',
-): Promise<ReadonlySet<string>> {
-  const rows = await tx.many(
+): Promise<z.output<typeof EndedRow>[]> {
+  const [ids, sessions] = [requesters.map((one) => one.id), requesters.map((one) => one.sessionId)]
+  return tx.many(
     EndedRow,
     sql`
-    select given.id from unnest(${anyLength([...new Set(requesters)])}) as given (id)
-    where not exists (select from api_keys where organisation_id = ${organisationId} and api_keys.id = given.id and revoked_at is null)
+    select given.id, given.session_id, given.is_signed_out from (
+      select id, session_id, session_id is not null and not exists (select from auth."session" where "id" = session_id) as is_signed_out
+      from unnest(${anyLength(ids)}, ${anyLength(sessions)}) as requester (id, session_id)) as given
+    where given.is_signed_out or (
+      not exists (select from api_keys where organisation_id = ${organisationId} and api_keys.id = given.id and revoked_at is null)
       and not exists (
         select from members where organisation_id = ${organisationId} and account_id = given.id and accepted_at is not null
-          and role = any(${rolesFor[leastRole]}::text[]) and (is_live or ${environment} = 'test'))`,
+          and role = any(${rolesFor[leastRole]}::text[]) and (is_live or ${environment} = 'test')))`,
   )
-  return new Set(rows.map((row) => row.id))
 }

@@ -1,15 +1,16 @@
 import { callerId } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
+import { failPlatform } from '../../../platform/errors.ts'
 import { unauthorized } from '../../../platform/http/authenticate.ts'
 import type { Ctx } from '../ports.ts'
-import { type LeastRole, listEndedRequesters } from './callers-store.ts'
+import { type LeastRole, listEndedRequesters, type Requester } from './callers-store.ts'
 
 /** A call, as far as its caller and tenant. */
-type CallerOf = Pick<Ctx, 'actor' | 'tenant'>
+type CallerOf = Pick<Ctx, 'actor' | 'person' | 'tenant'>
 
 /**
- * Refuses a caller whose key was revoked, or whose membership or role ended, since the call was admitted. For the transaction that stores a movement,
- * after its locks: planning a movement takes seconds.
+ * Refuses a caller who lost access since the call was admitted: 401 if the API key was revoked or the person signed out, 403 if the person's membership
+ * or role ended. For the transaction that stores a movement, after its locks: planning a movement takes seconds.
  */
 export async function refuseEndedCaller(ctx: CallerOf, tx: Tx, leastRole?: LeastRole): Promise<void> {
   for (const refusal of (await refusalsOfEnded(tx, [{ ctx }], leastRole)).values()) throw refusal
@@ -21,20 +22,33 @@ export async function refusalsOfEnded<R extends { readonly ctx: CallerOf }>(
   requests: readonly R[],
   leastRole?: LeastRole,
 ): Promise<ReadonlyMap<R, Error>> {
-  const callers = requests.flatMap(({ ctx }) => callerOf(ctx) ?? [])
+  const callers = new Map(requests.flatMap(({ ctx }) => callerOf(ctx) ?? []).map((one) => [nameOf(one), one]))
   const tenant = requests[0]?.ctx.tenant
-  if (tenant === undefined || callers.length === 0) return new Map()
-  const ended = await listEndedRequesters(tx, tenant, callers, leastRole)
-  const refused = requests.filter(({ ctx }) => ended.has(callerOf(ctx) ?? ''))
-  return new Map(refused.map((request) => [request, endedCaller()]))
+  if (tenant === undefined || callers.size === 0) return new Map()
+  const ended = await listEndedRequesters(tx, tenant, [...callers.values()], leastRole)
+  const refusals = new Map(ended.map((one) => [nameOf(one), refusalOf(one)]))
+  return new Map(
+    requests.flatMap((request) => {
+      const caller = callerOf(request.ctx)
+      const refusal = caller && refusals.get(nameOf(caller))
+      return refusal === undefined ? [] : [[request, refusal] as const]
+    }),
+  )
 }
 
-/** Returns the refusal of a caller who lost access since the call was admitted. */
-export function endedCaller(): Error {
-  return unauthorized('it was revoked, or the role of the person ended, before the request had its effect')
+function refusalOf({ sessionId, isSignedOut }: { readonly sessionId: string | null; readonly isSignedOut: boolean }): Error {
+  if (isSignedOut) return unauthorized('the session has ended; sign in again')
+  return sessionId === null
+    ? unauthorized('it was revoked before the request had its effect')
+    : failPlatform('role-not-allowed')
 }
 
-/** Returns the API key or the account that makes a call; undefined for work of the service itself. */
-function callerOf({ actor }: CallerOf): ReturnType<typeof callerId> | undefined {
-  return actor.kind === 'api-key' || actor.kind === 'person' ? callerId(actor) : undefined
+/** Returns the API key or the person that makes a call; undefined for work of the service itself. */
+function callerOf({ actor, person }: CallerOf): Requester | undefined {
+  if (actor.kind !== 'api-key' && actor.kind !== 'person') return undefined
+  return { id: callerId(actor), sessionId: person?.sessionId ?? null }
+}
+
+function nameOf({ id, sessionId }: { readonly id: string; readonly sessionId: string | null }): string {
+  return `${id} ${sessionId ?? ''}`
 }

@@ -59,7 +59,7 @@ export const fail = defineErrors({
       '`token` is not a US dollar token of `chain`. The partner takes no coin and no token in another currency.',
       'The payout partner takes no tokens from `chain`, or not this one; `errors` says which it takes.',
     ],
-    fix: 'Send a symbol that `errors` lists, or first swap to USDC with `POST /wallet-infra/transfer`.',
+    fix: 'Send a token that `errors` lists. To get it, make a transfer to that token, and to another chain if `errors` lists chains, with `POST /wallet-infra/transfer`.',
   },
   'withdrawal-refused': {
     status: 422,
