@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { listEndedRequesters } from '../../src/features/wallets/index.ts'
+import { listEndedRequesters } from '../../src/features/callers/index.ts'
 import { id } from '../../src/platform/ids.ts'
 import { aBrowser, type Browser, ownerOf } from '../people.ts'
 import { aWorld, codeOf, type Org, unreachableMain, type World } from '../world.ts'
@@ -163,6 +163,6 @@ test('who returns by a test key gets back nothing that they had in the live envi
   const tenant = { organisationId: org.id, environment: 'live' } as const
   const accountId = id('acc').parse(guest.accountId)
   const endedIn = (environment: 'test' | 'live') =>
-    world.database.db.tx((tx) => listEndedRequesters(tx, { ...tenant, environment }, [accountId]))
+    world.database.db.tx((tx) => listEndedRequesters(tx, { ...tenant, environment }, [{ id: accountId, sessionId: null }]))
   expect([await endedIn('live'), await endedIn('test')]).toEqual([new Set([accountId]), new Set()])
 })

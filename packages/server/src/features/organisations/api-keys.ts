@@ -1,3 +1,4 @@
+import { refuseEndedCaller } from '../callers/index.ts'
 import { createHash } from 'node:crypto'
 import { composeApiKey } from '@purser/protocol'
 import type { z } from 'zod'
@@ -304,8 +305,8 @@ export async function endInvitations(
     )
 }
 
-/** Locks the caller's organisation, and refuses a person who was removed, or got another role, after the call began: its body may take a minute. */
-export async function lockAsCaller(ctx: Pick<Ctx, 'person' | 'tenant'>, tx: Tx): Promise<OrganisationRow> {
+/** Locks the caller's organisation, and refuses a caller who lost access, or got another role, after the call began: its body may take a minute. */
+export async function lockAsCaller(ctx: Pick<Ctx, 'actor' | 'person' | 'tenant'>, tx: Tx): Promise<OrganisationRow> {
   const organisation = await lockOrganisation(tx, ctx.tenant.organisationId)
   if (organisation === undefined) throw fail('organisation-not-found')
   await refuseChanged(ctx, tx)
@@ -313,7 +314,9 @@ export async function lockAsCaller(ctx: Pick<Ctx, 'person' | 'tenant'>, tx: Tx):
 }
 
 /** The caller has locked the organisation. */
-export async function refuseChanged({ person, tenant }: Pick<Ctx, 'person' | 'tenant'>, tx: Tx): Promise<void> {
+export async function refuseChanged(ctx: Pick<Ctx, 'actor' | 'person' | 'tenant'>, tx: Tx): Promise<void> {
+  const { person, tenant } = ctx
+  await refuseEndedCaller(ctx, tx, 'viewer')
   if (person === undefined) return
   const known = await findMember(tx, tenant.organisationId, person.accountId)
   if (known?.role !== person.role || known?.status !== 'active') throw failPlatform('role-not-allowed')

@@ -116,17 +116,23 @@ export async function deleteMember(tx: Tx, organisationId: OrganisationId, accou
   await tx.run(sql`delete from members where organisation_id = ${organisationId} and account_id = ${accountId}`)
 }
 
-/** Accepts an invitation; false where the account has none to this organisation. Accepting it again changes nothing. */
+const AcceptedRow = z.object({ role: Role })
+
+/** Accepts an invitation, and returns its role; undefined where the account has none to this organisation. Accepting it again changes nothing. */
 export async function markAccepted(
   tx: Tx,
   organisationId: OrganisationId,
   accountId: AccountId,
   acceptedAt: Date,
-): Promise<boolean> {
-  const accepted = await tx.run(sql`
+): Promise<Role | undefined> {
+  const accepted = await tx.maybeOne(
+    AcceptedRow,
+    sql`
     update members set accepted_at = ${acceptedAt}
-    where organisation_id = ${organisationId} and account_id = ${accountId} and accepted_at is null`)
-  return accepted === 1
+    where organisation_id = ${organisationId} and account_id = ${accountId} and accepted_at is null
+    returning role`,
+  )
+  return accepted?.role
 }
 
 export async function deleteInvitation(tx: Tx, organisationId: OrganisationId, accountId: AccountId): Promise<boolean> {

@@ -108,15 +108,18 @@ function refuseTestKey(ctx: Pick<Ctx, 'actor' | 'tenant'>, { isLive }: MemberRow
 }
 
 /**
- * Refuses an API key that would give a person more than it may do itself: a key with limited scopes may only invite viewers, and only if it has
- * `read`; a key with an expiry may invite nobody, because a membership does not expire.
+ * Refuses a caller who would give a person more than the caller may do: a key with limited scopes may only invite viewers, and only if it has
+ * `read`; a key with an expiry may invite nobody, because a membership does not expire. A person needs fresh authentication for more than viewers,
+ * because the new member could sign in and then do what needs it.
  */
 async function refuseWider(
-  ctx: Pick<Ctx, 'actor' | 'clock' | 'tenant'>,
+  ctx: Pick<Ctx, 'actor' | 'clock' | 'person' | 'tenant'>,
   tx: Tx,
   { role, known }: { readonly role: Role; readonly known?: MemberRow },
 ): Promise<void> {
   const isRaised = known === undefined || roles.indexOf(role) < roles.indexOf(known.role)
+  const getsLive = !(known?.isLive ?? false) && !isTestKey(ctx)
+  if ((isRaised || getsLive) && role !== 'viewer') requireFresh(ctx)
   if (ctx.actor.kind !== 'api-key' || !isRaised) return
   const { scopes, expiresAt } = await limitsOf(ctx, tx, {})
   if (expiresAt !== null)
@@ -254,14 +257,22 @@ function shown({ accountId, email, role, status, isLive, createdAt }: MemberRow)
   return { accountId, email, role, status, environments: isLive ? ['test', 'live'] : ['test'], createdAt }
 }
 
-/** Makes the calling account a member of an organisation that invited it. An invitation that was accepted is not there any more. */
+/**
+ * Makes the calling account a member of an organisation that invited it. An invitation that was accepted is not there any more. An API key accepts no
+ * invitation to be an owner or admin: whoever has a key of another organisation would decide for its account.
+ */
 export function acceptInvitation(
   ctx: Auditing & Pick<Ctx, 'db' | 'tenant' | 'witness'>,
   organisationId: OrganisationId,
 ): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const { id } = await callersAccount(ctx, tx)
-    if (!(await markAccepted(tx, organisationId, id, ctx.clock.now()))) throw fail('invitation-not-found')
+    const role = await markAccepted(tx, organisationId, id, ctx.clock.now())
+    if (role === undefined) throw fail('invitation-not-found')
+    if (ctx.actor.kind === 'api-key' && (role === 'owner' || role === 'admin'))
+      throw failPlatform('role-not-allowed', {
+        detail: 'An API key cannot accept an invitation to be an owner or admin: the person accepts it in the dashboard.',
+      })
     await auditIn(ctx, tx, { organisationId, environment: null }, { action: 'account.invitations.accept', target: id })
   })
 }

@@ -32,8 +32,6 @@ export {
   moveIndices,
   type SourceWallet,
 } from './managed/source-store.ts'
-export { refusalsOfEnded, refuseEndedCaller } from './policy/callers.ts'
-export { listEndedRequesters } from './policy/callers-store.ts'
 export { PolicyDocument, type PolicyOperation, policyOperations } from './policy/decide.ts'
 export { keepRefusal, underPolicy } from './policy/refusals.ts'
 export {

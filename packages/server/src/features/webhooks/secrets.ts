@@ -1,3 +1,4 @@
+import { refuseEndedCaller } from '../callers/index.ts'
 import { composeWebhookSecret } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import type { Ctx, Deps } from '../../platform/ctx.ts'
@@ -38,12 +39,13 @@ export function openSecret(
  * rotations in a day the newest few sign.
  */
 export function rotateSecret(
-  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'random' | 'sealer' | 'tenant'>,
+  ctx: Pick<Ctx, 'actor' | 'audit' | 'clock' | 'db' | 'person' | 'random' | 'sealer' | 'tenant'>,
   webhookId: WebhookId,
 ): Promise<WebhookWithSecret> {
   return ctx.db.tx(async (tx) => {
     const webhook = await lockWebhook(tx, ctx.tenant, webhookId)
     if (webhook === undefined) throw fail('webhook-not-found')
+    await refuseEndedCaller(ctx, tx, 'admin')
     const now = ctx.clock.now()
     await retireSecrets(tx, webhookId, {
       now,

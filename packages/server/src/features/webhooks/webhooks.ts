@@ -1,3 +1,4 @@
+import { refuseEndedCaller } from '../callers/index.ts'
 import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
@@ -33,6 +34,7 @@ export function createWebhook(ctx: Ctx, { url, events }: NewWebhook): Promise<We
   refuseUrl(ctx, url)
   return ctx.db.tx(async (tx) => {
     await countOrRefuse(tx, ctx, 'webhooks')
+    await refuseEndedCaller(ctx, tx, 'admin')
     const webhook: WebhookRow = { id: newId('wh', ctx), url, events, isActive: true, createdAt: ctx.clock.now() }
     await insertWebhook(tx, ctx.tenant, webhook)
     const secret = await makeSecret(tx, ctx, webhook.id)
@@ -60,7 +62,7 @@ export async function pageOfWebhooks(
  * be replayed once it is on again. Deliveries that are still pending then are sent.
  */
 export function changeWebhook(
-  ctx: Pick<Ctx, 'audit' | 'clock' | 'customerUrls' | 'db' | 'tenant'>,
+  ctx: Pick<Ctx, 'actor' | 'audit' | 'clock' | 'customerUrls' | 'db' | 'person' | 'tenant'>,
   webhookId: WebhookId,
   change: WebhookChange,
 ): Promise<Webhook> {
@@ -68,6 +70,7 @@ export function changeWebhook(
   return ctx.db.tx(async (tx) => {
     const webhook = await lockWebhook(tx, ctx.tenant, webhookId)
     if (webhook === undefined) throw fail('webhook-not-found')
+    await refuseEndedCaller(ctx, tx, 'admin')
     const { url = webhook.url, events = webhook.events, isActive = webhook.isActive } = change
     const changed = { ...webhook, url, events, isActive }
     if (isDeepStrictEqual(changed, webhook)) return webhook

@@ -1,3 +1,4 @@
+import { refuseEndedCaller } from '../../callers/index.ts'
 import { hash } from 'node:crypto'
 import { type AuthorizationOffer, bytesToHex, formatAmount, hexToBytes, sameAddress } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
@@ -18,7 +19,6 @@ import { sharersOf } from '../../plans/index.ts'
 import type { RelayPurpose } from '../../relayer/index.ts'
 import {
   policyWouldDeny,
-  refuseEndedCaller,
   replaceAmount,
   reservePolicyAgain,
   type SourceWallet,

@@ -1,3 +1,4 @@
+import { refuseEndedCaller } from '../../callers/index.ts'
 import type { z } from 'zod'
 import { failPlatform } from '../../../platform/errors.ts'
 import { newId } from '../../../platform/ids.ts'
@@ -23,7 +24,7 @@ import {
  * response stored for the Idempotency-Key contain at most the last four characters.
  */
 export async function createBankAccount(
-  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'random' | 'sealer' | 'tenant'>,
+  ctx: Pick<Ctx, 'actor' | 'audit' | 'clock' | 'db' | 'person' | 'random' | 'sealer' | 'tenant'>,
   request: NewBankAccount,
 ): Promise<BankAccount> {
   const currency = request.currency.trim().toUpperCase()
@@ -43,6 +44,7 @@ export async function createBankAccount(
   const sealed = sealDetails(ctx, account.id, details)
   await ctx.db.tx(async (tx) => {
     await insertBankAccount(tx, ctx.tenant, account, sealed)
+    await refuseEndedCaller(ctx, tx)
     await ctx.audit(tx, { action: 'withdrawals.bankAccounts.create', target: account.id, details: { currency } })
   })
   return account

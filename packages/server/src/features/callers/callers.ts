@@ -1,16 +1,15 @@
-import { callerId } from '../../../platform/ctx.ts'
-import type { Tx } from '../../../platform/db/db.ts'
-import { failPlatform } from '../../../platform/errors.ts'
-import { unauthorized } from '../../../platform/http/authenticate.ts'
-import type { Ctx } from '../ports.ts'
-import { type LeastRole, listEndedRequesters, type Requester } from './callers-store.ts'
+import { type Call, callerId } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { failPlatform } from '../../platform/errors.ts'
+import { unauthorized } from '../../platform/http/authenticate.ts'
+import { type LeastRole, listEndedRequesters, type Requester } from './store.ts'
 
 /** A call, as far as its caller and tenant. */
-type CallerOf = Pick<Ctx, 'actor' | 'person' | 'tenant'>
+type CallerOf = Pick<Call, 'actor' | 'person' | 'tenant'>
 
 /**
  * Refuses a caller who lost access since the call was admitted: 401 if the API key was revoked or the person signed out, 403 if the person's membership
- * or role ended. For the transaction that stores a movement, after its locks: planning a movement takes seconds.
+ * or role ended. For the transaction that stores what lasts, after its locks: planning a movement and waiting for a lock take seconds.
  */
 export async function refuseEndedCaller(ctx: CallerOf, tx: Tx, leastRole?: LeastRole): Promise<void> {
   for (const refusal of (await refusalsOfEnded(tx, [{ ctx }], leastRole)).values()) throw refusal

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { Tenant } from '../../../platform/ctx.ts'
-import { anyLength, sql, type Tx } from '../../../platform/db/db.ts'
-import { type AccountId, type ApiKeyId, type Id, id } from '../../../platform/ids.ts'
-import type { Role } from '../../../platform/roles.ts'
+import type { Tenant } from '../../platform/ctx.ts'
+import { anyLength, sql, type Tx } from '../../platform/db/db.ts'
+import { type AccountId, type ApiKeyId, type Id, id } from '../../platform/ids.ts'
+import type { Role } from '../../platform/roles.ts'
 
-/** An API key or an account that requests a movement, and for a call of a person the session. */
+/** An API key or an account, and for a call of a person the session. */
 export interface Requester {
   readonly id: ApiKeyId | AccountId
   readonly sessionId: Id<'ssn'> | null
@@ -12,15 +12,17 @@ export interface Requester {
 
 const EndedRow = z.object({ id: z.string(), sessionId: id('ssn').nullable(), isSignedOut: z.boolean() })
 
-/** Roles of people who may request movements, and of those who may change what may be requested. */
-const rolesFor = { member: ['owner', 'admin', 'member'], admin: ['owner', 'admin'] } as const satisfies Partial<
-  Record<Role, readonly Role[]>
->
+/** The roles of people who have at least this one. */
+const rolesFor = {
+  viewer: ['owner', 'admin', 'member', 'viewer'],
+  member: ['owner', 'admin', 'member'],
+  admin: ['owner', 'admin'],
+} as const satisfies Partial<Record<Role, readonly Role[]>>
 export type LeastRole = keyof typeof rolesFor
 
 /**
- * Returns those of these requesters of the tenant that may not request movements any more: keys that were revoked, people who signed out of the
- * session, and accounts without a membership of at least that role in this environment. An expired key still may.
+ * Returns those of these callers of the tenant that have lost their access: keys that were revoked, people who signed out of the
+ * session, and accounts without a membership of at least that role in this environment. An expired key has not: it was valid when its call began.
  */
 export function listEndedRequesters(
   tx: Tx,

@@ -1,0 +1,2 @@
+export { refusalsOfEnded, refuseEndedCaller } from './callers.ts'
+export { listEndedRequesters } from './store.ts'
