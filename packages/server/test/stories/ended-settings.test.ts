@@ -10,6 +10,7 @@ let org: Awaited<ReturnType<World['organisation']>>
 const patient = { timeout: 20_000 }
 const keys = '/organisations/current/api-keys'
 const url = 'https://example.com/hook'
+const webhook = { url, events: ['payment.settled'] }
 
 beforeAll(async () => {
   world = await aWorld()
@@ -26,11 +27,11 @@ async function isWaiting(): Promise<boolean> {
 }
 
 const settings = {
-  'a new webhook': async () => ['POST', '/webhooks', { url }] as const,
+  'a new webhook': async () => ['POST', '/webhooks', webhook] as const,
   'another address of a webhook': async () =>
-    ['PATCH', `/webhooks/${await own('/webhooks', { url })}`, { url: `${url}/2` }] as const,
+    ['PATCH', `/webhooks/${await own('/webhooks', webhook)}`, { url: `${url}/2` }] as const,
   'a new secret of a webhook': async () =>
-    ['POST', `/webhooks/${await own('/webhooks', { url })}/rotate-secret`, undefined] as const,
+    ['POST', `/webhooks/${await own('/webhooks', webhook)}/rotate-secret`, undefined] as const,
   'a new bank account': async () =>
     [
       'POST',
@@ -40,25 +41,28 @@ const settings = {
   'another name of the organisation': async () => ['PATCH', '/organisations/current', { name: 'Other' }] as const,
 }
 
-test.each(Object.entries(settings))('%s of a key that is revoked while the request waits is refused', async (_, made) => {
-  const [method, path, body] = await made()
-  const key = z.object({ id: z.string(), key: z.string() }).parse(
-    (await call('POST', keys, { name: 'agent', environment: 'test' })).body,
-  )
-  let sent: Promise<Answer> | undefined
-  const locked =
-    path === '/organisations/current'
-      ? sql`select from organisations where id = ${org.id} for update`
-      : sql`lock table webhooks, webhook_queues, bank_accounts in exclusive mode`
-  await world.database.db.tx(async (tx) => {
-    await tx.run(locked)
-    sent = request(world.base, { key: key.key, method, path, body })
-    await expect.poll(isWaiting, patient).toBe(true)
-    // In this transaction where the revocation would wait for its lock.
-    if (path === '/organisations/current')
-      await tx.run(sql`update api_keys set revoked_at = now() where organisation_id = ${org.id} and id = ${key.id}`)
-    else expect((await call('DELETE', `${keys}/${key.id}`)).status).toBe(204)
-  })
-  const answer = await sent
-  expect([answer?.status, answer === undefined ? '' : codeOf(answer)]).toEqual([401, 'unauthorized'])
-})
+test.each(Object.entries(settings))(
+  '%s of a key that is revoked while the request waits is refused',
+  async (_, made) => {
+    const [method, path, body] = await made()
+    const key = z
+      .object({ id: z.string(), key: z.string() })
+      .parse((await call('POST', keys, { name: 'agent', environment: 'test' })).body)
+    let sent: Promise<Answer> | undefined
+    const locked =
+      path === '/organisations/current'
+        ? sql`select from organisations where id = ${org.id} for update`
+        : sql`lock table webhooks, webhook_queues, bank_accounts in exclusive mode`
+    await world.database.db.tx(async (tx) => {
+      await tx.run(locked)
+      sent = request(world.base, { key: key.key, method, path, body })
+      await expect.poll(isWaiting, patient).toBe(true)
+      // In this transaction where the revocation would wait for its lock.
+      if (path === '/organisations/current')
+        await tx.run(sql`update api_keys set revoked_at = now() where organisation_id = ${org.id} and id = ${key.id}`)
+      else expect((await call('DELETE', `${keys}/${key.id}`)).status).toBe(204)
+    })
+    const answer = await sent
+    expect([answer?.status, answer === undefined ? '' : codeOf(answer)]).toEqual([401, 'unauthorized'])
+  },
+)

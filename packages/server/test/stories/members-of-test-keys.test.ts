@@ -162,7 +162,10 @@ test('who returns by a test key gets back nothing that they had in the live envi
   expect(await opened()).toEqual([401, 401])
   const tenant = { organisationId: org.id, environment: 'live' } as const
   const accountId = id('acc').parse(guest.accountId)
-  const endedIn = (environment: 'test' | 'live') =>
-    world.database.db.tx((tx) => listEndedRequesters(tx, { ...tenant, environment }, [{ id: accountId, sessionId: null }]))
-  expect([await endedIn('live'), await endedIn('test')]).toEqual([new Set([accountId]), new Set()])
+  const endedIn = async (environment: 'test' | 'live') => {
+    const requesters = [{ id: accountId, sessionId: null }]
+    const ended = await world.database.db.tx((tx) => listEndedRequesters(tx, { ...tenant, environment }, requesters))
+    return ended.map((one) => one.id)
+  }
+  expect([await endedIn('live'), await endedIn('test')]).toEqual([[accountId], []])
 })

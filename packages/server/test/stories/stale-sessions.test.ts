@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
-import { aBrowser, type Browser, browserOf, invite, ownerOf } from '../people.ts'
+import { aBrowser, type Browser, invite, ownerOf } from '../people.ts'
 import { aWorld, codeOf, type World } from '../world.ts'
 
 // What needs a fresh sign-in must not be had by a new member, whom a session that is not fresh invites.
@@ -50,13 +50,16 @@ test('a session that is not fresh invites viewers only, raises no role and gives
   expect((await owner.call('PATCH', `${members}/${viewerId}`, { role: 'member' })).status).toBe(200)
 })
 
-test.each(['admin', 'owner'])('an API key accepts no invitation to be an %s for the account that made it', async (role) => {
-  const other = await world.organisation()
-  const email = await ownerOf(world, other.id)
-  const invited = await owner.call('POST', members, { email, role })
-  expect(invited.status).toBe(201)
-  const accept = `/account/invitations/${org.id}/accept`
-  expect(codeOf(await world.call(other.testKey, 'POST', accept))).toBe('role-not-allowed')
-  const person = await aBrowser(world, { email })
-  expect((await person.call('POST', accept, undefined, outside)).status).toBe(204)
-})
+test.each(['admin', 'owner'])(
+  'an API key accepts no invitation to be an %s for the account that made it',
+  async (role) => {
+    const other = await world.organisation()
+    const email = await ownerOf(world, other.id)
+    const invited = await owner.call('POST', members, { email, role })
+    expect(invited.status).toBe(201)
+    const accept = `/account/invitations/${org.id}/accept`
+    expect(codeOf(await world.call(other.testKey, 'POST', accept))).toBe('role-not-allowed')
+    const person = await aBrowser(world, { email })
+    expect((await person.call('POST', accept, undefined, outside)).status).toBe(204)
+  },
+)

@@ -85,7 +85,9 @@ async function reportedFees(
   { network, isFirst, learn }: FeeQuery,
 ): Promise<Reported> {
   const reports: Fees[] = []
-  const answering = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked' || state === 'behind')
+  const answering = voters.filter(
+    ({ node: { state } }) => state === 'up' || state === 'unchecked' || state === 'behind',
+  )
   const { voters: electors, needed } = electorateOf(voters)
   const queried = answering.length > 0 ? answering : electors
   let open = queried.length

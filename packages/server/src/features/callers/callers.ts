@@ -35,7 +35,13 @@ export async function refusalsOfEnded<R extends { readonly ctx: CallerOf }>(
   )
 }
 
-function refusalOf({ sessionId, isSignedOut }: { readonly sessionId: string | null; readonly isSignedOut: boolean }): Error {
+function refusalOf({
+  sessionId,
+  isSignedOut,
+}: {
+  readonly sessionId: string | null
+  readonly isSignedOut: boolean
+}): Error {
   if (isSignedOut) return unauthorized('the session has ended; sign in again')
   return sessionId === null
     ? unauthorized('it was revoked before the request had its effect')

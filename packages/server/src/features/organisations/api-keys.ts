@@ -1,4 +1,3 @@
-import { refuseEndedCaller } from '../callers/index.ts'
 import { createHash } from 'node:crypto'
 import { composeApiKey } from '@purser/protocol'
 import type { z } from 'zod'
@@ -14,6 +13,7 @@ import { type ApiKeyId, newId, type OrganisationId } from '../../platform/ids.ts
 import { type Page, Reply } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import type { Witness } from '../../platform/witness/witness.ts'
+import { refuseEndedCaller } from '../callers/index.ts'
 import { fail } from './errors.ts'
 import {
   type ApiKeyRow,

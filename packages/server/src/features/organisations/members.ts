@@ -271,7 +271,8 @@ export function acceptInvitation(
     if (role === undefined) throw fail('invitation-not-found')
     if (ctx.actor.kind === 'api-key' && (role === 'owner' || role === 'admin'))
       throw failPlatform('role-not-allowed', {
-        detail: 'An API key cannot accept an invitation to be an owner or admin: the person accepts it in the dashboard.',
+        detail:
+          'An API key cannot accept an invitation to be an owner or admin: the person accepts it in the dashboard.',
       })
     await auditIn(ctx, tx, { organisationId, environment: null }, { action: 'account.invitations.accept', target: id })
   })

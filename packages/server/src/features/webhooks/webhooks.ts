@@ -1,4 +1,3 @@
-import { refuseEndedCaller } from '../callers/index.ts'
 import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
@@ -7,6 +6,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
+import { refuseEndedCaller } from '../callers/index.ts'
 import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/index.ts'
 import { endPending, makeQueueDue } from './delivery-store.ts'
 import { fail } from './errors.ts'
@@ -34,9 +34,9 @@ export function createWebhook(ctx: Ctx, { url, events }: NewWebhook): Promise<We
   refuseUrl(ctx, url)
   return ctx.db.tx(async (tx) => {
     await countOrRefuse(tx, ctx, 'webhooks')
-    await refuseEndedCaller(ctx, tx, 'admin')
     const webhook: WebhookRow = { id: newId('wh', ctx), url, events, isActive: true, createdAt: ctx.clock.now() }
     await insertWebhook(tx, ctx.tenant, webhook)
+    await refuseEndedCaller(ctx, tx, 'admin')
     const secret = await makeSecret(tx, ctx, webhook.id)
     await ctx.audit(tx, { action: 'webhooks.create', target: webhook.id, details: { host: hostIn(url), events } })
     return { ...webhook, secret }

@@ -1,4 +1,3 @@
-import { refuseEndedCaller } from '../../callers/index.ts'
 import { hash } from 'node:crypto'
 import { type AuthorizationOffer, bytesToHex, formatAmount, hexToBytes, sameAddress } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
@@ -7,6 +6,7 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { Problem } from '../../../platform/errors.ts'
 import { parseUrl } from '../../../platform/parse-url.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
+import { refuseEndedCaller } from '../../callers/index.ts'
 import {
   areCovered,
   authorizeReservation,
