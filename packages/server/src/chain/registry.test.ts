@@ -317,8 +317,7 @@ test('one of three nodes that invents blocks does not make the others count as b
 test.each([`-${'9'.repeat(100)}`, '9'.repeat(100), `0x${'f'.repeat(65)}`])(
   'a head that is no JSON-RPC quantity (%s) is not compared: its millions of digits would stop the process',
   async (head) => {
-    const [liar, second] = [await aNode(), await aNode()]
-    liar.head = head
+    const [liar, second] = [Object.assign(await aNode(), { head }), await aNode()]
     const { rpc, health } = rpcOf(liar, second)
     for (const { rpc: own } of rpc.voters) await own.result('eth_chainId', [])
     await rpc.compareHeads()
