@@ -8,6 +8,7 @@ export type { Actor, Environment, Tenant } from './tenant.ts'
 import type { Clock } from './clock.ts'
 import type { Db, Tx } from './db/db.ts'
 import type { FairDb } from './db/fair-db.ts'
+import type { ReplayCharges } from './event-streams/replay-cost.ts'
 import type { KeptBytes } from './http/kept-bytes.ts'
 import type { AccountId, ApiKeyId, Id, OrganisationId, RequestId } from './ids.ts'
 import type { Log } from './log.ts'
@@ -149,10 +150,10 @@ export interface Background {
    */
   readonly refuseEnded?: (() => Promise<void>) | undefined
   /**
-   * Charges what a stream sends after the head of its response. Returns the seconds until half of the caller's limits is left, which a stream waits for: it
-   * must leave the rest to requests. Not set for work of the service itself.
+   * Charges what a stream sends after the head of its response. Keeps nothing of the request, which ends long before its stream. Not set for work of the
+   * service itself.
    */
-  readonly owe?: ((cost: number) => number) | undefined
+  readonly replayCharges?: ReplayCharges | undefined
   /** For operations with `idempotency: 'batch'`: the caller's Idempotency-Key, which the handler claims and stores in its batch's transaction. */
   readonly batchedKey?: BatchedKey | undefined
 }

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { instantOf } from '../clock.ts'
-import { createLimiter } from '../http/limits.ts'
-import { payForPages, replayCost } from './replay-cost.ts'
+import { createAdmission, replayChargesOf } from '../http/admission.ts'
+import type { ApiKeyId } from '../ids.ts'
+import { payForPages, type ReplayCharges, replayCost } from './replay-cost.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
@@ -14,8 +15,16 @@ afterEach(() => {
 function aCaller() {
   const start = performance.now()
   const clock = { now: () => instantOf(Math.round(performance.now() - start)) }
-  const limiter = createLimiter({ perSecond: 10, burst: 10 }, clock)
-  return { owe: (cost: number) => limiter.owe('key_1', cost), left: () => limiter('key_1', 0).remaining }
+  const addressLimit = { perSecond: 1_000, burst: 1_000 }
+  const admit = createAdmission({ keyLimit: { perSecond: 10, burst: 10 }, addressLimit }, clock)
+  const ofKey = (apiKeyId: ApiKeyId) => {
+    const charges = replayChargesOf(admit, { actor: { kind: 'api-key', apiKeyId }, shareOwner: 'org_1' })
+    // Half of the burst is five tokens, and ten are refilled in a second.
+    const left = () => Math.round(5 - charges.owe(0) * 10)
+    const request = () => admit.caller({ id: apiKeyId, shareOwner: 'org_1' }, { headers: () => undefined })
+    return { charges, left, request }
+  }
+  return { ...ofKey('key_1'), ofKey }
 }
 
 const open = { isOpen: true }
@@ -24,16 +33,16 @@ const open = { isOpen: true }
 function replays({
   streams,
   cost,
-  owe,
+  charges,
 }: {
   readonly streams: number
   readonly cost: number
-  readonly owe: (cost: number) => number
+  readonly charges: ReplayCharges
 }) {
   const line = { isOpen: true }
   let pages = 0
   const replay = async (): Promise<void> => {
-    const pay = payForPages(owe)
+    const { pay } = payForPages(charges)
     while (line.isOpen) {
       pages += 1
       await pay(cost, line)
@@ -50,19 +59,20 @@ test('each event counts its bytes, and at least those of its work', () => {
 })
 
 test('a replay of less than a token costs no more than its request', async () => {
-  const { owe, left } = aCaller()
-  await payForPages(owe)(0.9, open)
-  expect(left()).toBe(10)
+  const owed: number[] = []
+  const payments = payForPages({ owe: (cost) => owed.push(cost), takeOverdue: () => false })
+  await payments.pay(0.9, open)
+  expect(owed).toEqual([])
 })
 
 test.each([1, 50])('%i streams of a caller replay as many pages as its rate permits, and not more', async (streams) => {
-  const { owe } = aCaller()
-  const { pages, line, ended } = replays({ streams, cost: 1, owe })
+  const { charges } = aCaller()
+  const { pages, line, ended } = replays({ streams, cost: 1, charges })
   await vi.advanceTimersByTimeAsync(0)
   const first = pages()
   expect(first).toBeLessThanOrEqual(streams + 11)
   await vi.advanceTimersByTimeAsync(10_000)
-  expect(pages() - first).toBeLessThanOrEqual(101)
+  expect(pages() - first).toBeLessThanOrEqual(103)
   expect(pages() - first).toBeGreaterThan(90)
   line.isOpen = false
   await vi.advanceTimersByTimeAsync(1_000)
@@ -71,7 +81,7 @@ test.each([1, 50])('%i streams of a caller replay as many pages as its rate perm
 
 test('a replay that may never go on ends with the stream', async () => {
   const line = { isOpen: true }
-  const paid = payForPages(() => 600)(5, line)
+  const paid = payForPages({ owe: () => 600, takeOverdue: () => false }).pay(5, line)
   await vi.advanceTimersByTimeAsync(5_000)
   line.isOpen = false
   await vi.advanceTimersByTimeAsync(1_000)
@@ -79,8 +89,8 @@ test('a replay that may never go on ends with the stream', async () => {
 })
 
 test('requests of the caller find half of the limit while its replays go on', async () => {
-  const { owe, left } = aCaller()
-  const { line, ended } = replays({ streams: 20, cost: 1, owe })
+  const { charges, left } = aCaller()
+  const { line, ended } = replays({ streams: 20, cost: 1, charges })
   const seen: number[] = []
   for (let second = 0; second < 20; second++) {
     await vi.advanceTimersByTimeAsync(1_000)
@@ -91,4 +101,47 @@ test('requests of the caller find half of the limit while its replays go on', as
   line.isOpen = false
   await vi.advanceTimersByTimeAsync(1_000)
   await ended
+})
+
+/** Uses up what is refilled of a caller's limit for so many seconds, as its requests do. */
+async function useUp(request: () => void, seconds: number): Promise<void> {
+  for (let tick = 0; tick < seconds * 20; tick++) {
+    try {
+      for (;;) request()
+    } catch {
+      await vi.advanceTimersByTimeAsync(50)
+    }
+  }
+}
+
+test.each([1, 50])(
+  '%i streams of a caller whose requests use up its limit send a page in about five seconds',
+  async (streams) => {
+    const { charges, request } = aCaller()
+    const { pages, line, ended } = replays({ streams, cost: 1, charges })
+    await useUp(request, 1)
+    const first = pages()
+    await useUp(request, 60)
+    expect(pages() - first).toBeLessThanOrEqual(13)
+    expect(pages() - first).toBeGreaterThanOrEqual(9)
+    line.isOpen = false
+    await vi.advanceTimersByTimeAsync(1_000)
+    await ended
+  },
+)
+
+test('the overdue pages of all callers of an owner are at most one a second', async () => {
+  const { ofKey } = aCaller()
+  const callers = Array.from({ length: 20 }, (_, at) => ofKey(`key_${at}`))
+  const takeAll = () => callers.filter(({ charges }) => charges.takeOverdue()).length
+  expect([takeAll(), takeAll()]).toEqual([1, 0])
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(takeAll()).toBe(1)
+})
+
+test('a last page is charged and not waited for', () => {
+  const owed: number[] = []
+  const payments = payForPages({ owe: (cost) => owed.push(cost), takeOverdue: () => false })
+  payments.charge(3)
+  expect(owed).toEqual([2])
 })

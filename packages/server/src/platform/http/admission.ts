@@ -3,6 +3,7 @@ import { addressBlock } from '@purser/protocol'
 import type { Clock } from '../clock.ts'
 import { type Actor, actorId } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
+import type { ReplayCharges } from '../event-streams/replay-cost.ts'
 import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from './limits.ts'
 
 export interface AdmissionLimits {
@@ -43,6 +44,8 @@ export interface Admit extends AdmitAddress {
    * until half of the caller's limits is left again.
    */
   owe(caller: Caller, cost: number): number
+  /** Takes the turn of an overdue page of past events, of which a caller has one in five seconds, and all callers of an owner together one a second. */
+  takeOverdue(caller: Caller): boolean
   /** As `cost`, for a guest and all guests of the same owner. */
   guestCost(guest: Caller, cost: number, reply: Headed): void
   /** As `owe`, for a guest and for the expensive requests of all guests of the same owner: other callers of its address do not wait. */
@@ -60,6 +63,9 @@ export interface Admit extends AdmitAddress {
 
 /** Files of an address: the dashboard about 40 times at once, and then 12 MB a second. */
 const staticFilesLimit: RateLimit = { perSecond: 200, burst: 3_000 }
+
+/** Overdue pages of past events of one caller, and of all callers of one owner. */
+const overdueLimits = { caller: { perSecond: 1 / 5, burst: 1 }, owner: { perSecond: 1, burst: 1 } }
 
 /** Most credentials that a process remembers as valid. */
 const knownMax = 100_000
@@ -80,13 +86,28 @@ export interface FoundCredential {
 /** Returns the functions that charge an admitted request beyond its first token: `charge` before its work is done, `owe` after its response. */
 export function chargesOf(
   admit: Admit,
-  { actor, shareOwner }: { readonly actor: Actor; readonly shareOwner: string },
+  acting: Acting,
   reply: Headed,
 ): { charge(cost: number): void; owe(cost: number): number } {
-  const isGuest = actor.kind === 'guest'
-  const caller = { id: isGuest ? actor.guestId : actorId(actor), shareOwner }
-  const [charge, owe] = isGuest ? [admit.guestCost, admit.oweGuest] : [admit.cost, admit.owe]
+  const caller = callerOf(acting)
+  const [charge, owe] = acting.actor.kind === 'guest' ? [admit.guestCost, admit.oweGuest] : [admit.cost, admit.owe]
   return { charge: (cost) => charge(caller, cost, reply), owe: (cost) => owe(caller, cost) }
+}
+
+/** Returns what charges a caller while a stream sends past events. It gets no part of the request, which an open stream would keep in memory. */
+export function replayChargesOf(admit: Admit, acting: Acting): ReplayCharges {
+  const caller = callerOf(acting)
+  const owe = acting.actor.kind === 'guest' ? admit.oweGuest : admit.owe
+  return { owe: (cost) => owe(caller, cost), takeOverdue: () => admit.takeOverdue(caller) }
+}
+
+interface Acting {
+  readonly actor: Actor
+  readonly shareOwner: string
+}
+
+function callerOf({ actor, shareOwner }: Acting): Caller {
+  return { id: actor.kind === 'guest' ? actor.guestId : actorId(actor), shareOwner }
 }
 
 /** Creates the limits of one server. They are kept in this process's memory. */
@@ -101,6 +122,8 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
   // One key's reads keep the account's other keys waiting for seconds, not minutes; the key itself owes the rest.
   const byOrganisation =
     organisationLimit === undefined ? undefined : createLimiter(organisationLimit, clock, 'its-burst')
+  const overdue = createLimiter(overdueLimits.caller, clock)
+  const overdueOfOwners = createLimiter(overdueLimits.owner, clock)
   const known = new Map<string, string | undefined>()
   const check = (limit: RateLimit, admission: Admission, reply: Headed): void => {
     reply.headers(rateLimitHeaders(limit, admission))
@@ -129,6 +152,10 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
     caller: (caller, reply) => count(caller, 1, reply),
     cost: count,
     owe: ({ id, shareOwner }, cost) => Math.max(byKey.owe(id, cost), byOrganisation?.owe(shareOwner, cost) ?? 0),
+    takeOverdue({ id, shareOwner }) {
+      const isFree = overdueOfOwners(shareOwner, 0).remaining > 0
+      return isFree && overdue(id).admitted && overdueOfOwners(shareOwner).admitted
+    },
     guestCost({ id, shareOwner }, cost, reply) {
       check(addressLimit, byGuest(id, cost), reply)
       const shared = byGuestsOf(shareOwner, cost)

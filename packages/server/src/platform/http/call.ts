@@ -40,7 +40,7 @@ export function makeCtx<D extends Deps>(
   deps: D,
   { tenant, actor, shareOwner, person }: Caller,
   requestId: RequestId,
-  checks: Pick<Call, 'owe' | 'refuseEnded' | 'takeRefusalRecord'> = {},
+  checks: Pick<Call, 'refuseEnded' | 'replayCharges' | 'takeRefusalRecord'> = {},
 ): D & Call {
   const ctx: D & Call = {
     ...deps,

@@ -8,7 +8,7 @@ import type { RequestId } from '../ids.ts'
 import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
 import { type BodyBudgets, createBodyBudgets } from '../share.ts'
-import { type Admit, chargesOf, createAdmission } from './admission.ts'
+import { type Admit, chargesOf, createAdmission, replayChargesOf } from './admission.ts'
 import { identifyAgain, identifyCaller } from './admitted.ts'
 import { limitBody, readBody } from './bodies.ts'
 import {
@@ -265,7 +265,9 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       const takeRefusalRecord = () => context.refusals.take(caller)
       const { shareOwner } = caller
       const { charge, owe } = chargesOf(admit, caller, reply)
-      const ctx = makeCtx(deps, caller, request.id as RequestId, { takeRefusalRecord, refuseEnded, owe })
+      const ctx = makeCtx(deps, caller, request.id as RequestId, {
+        ...{ takeRefusalRecord, refuseEnded, replayCharges: replayChargesOf(admit, caller) },
+      })
       const requested = { ...rawRequest(request), charge }
       const giveBack = context.settings.take(caller, settingCostOf(operation, requested.body))
       const called = await callOperation(ctx, operation, requested)

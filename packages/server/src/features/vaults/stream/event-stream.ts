@@ -1,5 +1,10 @@
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Owe, type PayForPage, payForPages, replayCost } from '../../../platform/event-streams/replay-cost.ts'
+import {
+  type PagePayments,
+  payForPages,
+  type ReplayCharges,
+  replayCost,
+} from '../../../platform/event-streams/replay-cost.ts'
 import type { SseConnection } from '../../../platform/event-streams/response.ts'
 import { OpenStream } from '../../../platform/event-streams/streams.ts'
 import type { Reader } from '../../../platform/reader.ts'
@@ -22,7 +27,7 @@ export interface StreamOpening {
   /** The sequence number of the event after which it begins. */
   readonly after: number
   /** Charges its caller for past events. Without it they are free. */
-  readonly owe?: Owe | undefined
+  readonly charges?: ReplayCharges | undefined
 }
 
 /**
@@ -36,17 +41,17 @@ export class EventStream extends OpenStream {
   readonly tenant: Tenant
   readonly vaultId: VaultId
   readonly #right: Right
-  readonly #payForPage: PayForPage
+  readonly #payments: PagePayments
   #isOverdue = false
   /** The sequence number of the last event that was written. */
   sent: number
 
-  constructor({ tenant, owner, vaultId, right, after, owe }: StreamOpening, line: SseConnection) {
+  constructor({ tenant, owner, vaultId, right, after, charges }: StreamOpening, line: SseConnection) {
     super({ owner, reader: right.reader }, line)
     this.tenant = tenant
     this.vaultId = vaultId
     this.#right = right
-    this.#payForPage = payForPages(owe)
+    this.#payments = payForPages(charges)
     this.sent = after
   }
 
@@ -69,10 +74,12 @@ export class EventStream extends OpenStream {
     if (last.isLast) this.line.end()
   }
 
-  /** Charges past events. Resolves when the next ones may be read, or the stream is closed. */
-  payFor(frames: readonly Frame[]): Promise<void> {
+  /** Charges a page of past events. If more follow, resolves when the next page may be read, or the stream is closed. */
+  async payFor(frames: readonly Frame[], { isLast }: { readonly isLast: boolean }): Promise<void> {
     const events = frames.map(({ bytes }) => bytes)
-    return this.#payForPage(replayCost(events, eventBytesMin), this.line)
+    const cost = replayCost(events, eventBytesMin)
+    if (isLast) this.#payments.charge(cost)
+    else await this.#payments.pay(cost, this.line)
   }
 
   /** Ends the stream of a vault that is gone, with the event of its expiry if it expired. */

@@ -21,7 +21,7 @@ export async function openStream(
   vaultId: VaultId,
   requested: { readonly query: StreamQuery; readonly lastEventId: string | undefined },
 ): Promise<Reply> {
-  const { tenant, vaultStreams, db, clock, owe } = ctx
+  const { tenant, vaultStreams, db, clock, replayCharges: charges } = ctx
   const owner = shareOwnerOf(ctx)
   const start = await findStart(db, tenant, { vaultId, now: clock.now() }, sinceOf(requested))
   if (start === undefined) throw failVault('vault-not-found')
@@ -29,7 +29,7 @@ export async function openStream(
   if (start.sealedAt !== null && start.sequence >= start.eventCount) return new Reply(204, undefined)
   const right = await rightOf(ctx)
   vaultStreams.refuseIfFull(owner)
-  const opening = { tenant, owner, vaultId, right, after: start.sequence, owe }
+  const opening = { tenant, owner, vaultId, right, after: start.sequence, charges }
   const response = vaultStreams.respond(opening, start.eventCount, openingOf(start.eventId ?? undefined))
   return new Reply(200, response, eventStreamHeaders)
 }

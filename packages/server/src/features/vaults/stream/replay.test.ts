@@ -23,6 +23,7 @@ afterAll(() => database.drop())
 
 const expiresAt = new Date('2999-01-01T00:00:00Z')
 const vaultId = 'vlt_01h455vb4pex5vsknk084sn02q'
+const followedId = 'vlt_01h455vb4pex5vsknk084sn06q'
 const tenant = { organisationId: 'org_1', environment: 'test' } as const
 
 /** A page of a replay that was requested, and what returns it. */
@@ -119,14 +120,17 @@ test('past events cost their caller a token for each 64 KiB, and none are read w
     return [row.parse({ sequence: read, id, type: 'step', payload, createdAt: new Date(0) })]
   }
   const { streams } = aProcess({ db: { ...database.db, many }, connectionsMax: 8 })
-  const owe = (cost: number): number => {
-    paid += cost
-    isInDebt = paid > 3
-    return isInDebt ? 600 : 0
+  const charges = {
+    owe: (cost: number): number => {
+      paid += cost
+      isInDebt = paid > 3
+      return isInDebt ? 600 : 0
+    },
+    takeOverdue: () => false,
   }
   const line = openManually(
     streams.respond(
-      { tenant, owner: 'acc_1', vaultId, after: 0, right: { kind: 'guest', expiresAt }, owe },
+      { tenant, owner: 'acc_1', vaultId, after: 0, right: { kind: 'guest', expiresAt }, charges },
       100,
       Buffer.from(''),
     ),
@@ -136,6 +140,31 @@ test('past events cost their caller a token for each 64 KiB, and none are read w
   expect(read).toBeGreaterThan(2)
   expect(read).toBeLessThan(6)
   line.cut()
+})
+
+test('new events are sent after the last page of past ones, although the caller has used up its limits', async () => {
+  await insertVault(followedId, 2)
+  const payload = JSON.stringify({ text: 'x'.repeat(70_000) })
+  const insert = (sequence: number) =>
+    database.db.run(sql`
+      insert into vault_events (vault_id, sequence, id, organisation_id, environment, type, payload, size, created_at)
+      values (${followedId}, ${sequence}, ${`evt_${String(sequence).padStart(26, '0')}`}, ${tenant.organisationId}, ${tenant.environment}, 'step', ${payload}, 70_100, now())`)
+  await insert(1)
+  const { streams } = aProcess({ db: database.db, connectionsMax: 8 })
+  const charges = { owe: () => 600, takeOverdue: () => false }
+  const opening = {
+    tenant,
+    owner: 'acc_1',
+    vaultId: followedId,
+    after: 0,
+    right: { kind: 'guest', expiresAt },
+  } as const
+  const line = openManually(streams.respond({ ...opening, charges }, 1, Buffer.from('')))
+  const sent = () => line.written.join('').match(/(?<=^id: ).*$/gm)?.length
+  await expect.poll(sent).toBe(1)
+  await insert(2)
+  streams.wake(followedId)
+  await expect.poll(sent).toBe(2)
 })
 
 test('a replay reads with a connection of its owner’s share, and waits while the owner’s requests have all of it', async () => {

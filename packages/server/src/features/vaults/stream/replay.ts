@@ -25,7 +25,7 @@ export async function replay(deps: ReplayDeps, stream: EventStream, head: number
     let goal: number | undefined = head
     while (stream.line.isOpen && goal !== undefined) {
       if (stream.sent >= goal) goal = deps.hub.join(stream)
-      else await writePage(deps, stream)
+      else await writePage(deps, stream, goal)
     }
   } catch (error) {
     deps.log.warn({ err: error, vaultId: stream.vaultId }, 'events could not be replayed; the stream is closed')
@@ -34,7 +34,7 @@ export async function replay(deps: ReplayDeps, stream: EventStream, head: number
 }
 
 /** Writes one page and waits until the reader has received it; if the vault has none, it is gone, and the stream ends. */
-async function writePage(deps: ReplayDeps, stream: EventStream): Promise<void> {
+async function writePage(deps: ReplayDeps, stream: EventStream, goal: number): Promise<void> {
   const { vaultId, line } = stream
   const rows = await readPage(deps, stream)
   if (rows.length === 0) return endGone(deps, stream)
@@ -42,7 +42,7 @@ async function writePage(deps: ReplayDeps, stream: EventStream): Promise<void> {
   stream.endIfExpired(deps.clock.now())
   if (line.isOpen) stream.send(frames, Buffer.concat(frames.map(({ bytes }) => bytes)))
   await line.drained()
-  await stream.payFor(frames)
+  await stream.payFor(frames, { isLast: stream.sent >= goal })
 }
 
 /** Ends a stream whose vault is gone; one that was closed before its turn is left alone. */

@@ -3,7 +3,12 @@ import { signWebhook, standardSigningText } from '@purser/protocol'
 import type { ServiceSealPort } from '../../../custody/service-seal.ts'
 import { unixSeconds } from '../../../platform/clock.ts'
 import type { Deps, Tenant } from '../../../platform/ctx.ts'
-import { type Owe, type PayForPage, payForPages, replayCost } from '../../../platform/event-streams/replay-cost.ts'
+import {
+  type PagePayments,
+  payForPages,
+  type ReplayCharges,
+  replayCost,
+} from '../../../platform/event-streams/replay-cost.ts'
 import type { SseConnection } from '../../../platform/event-streams/response.ts'
 import { OpenStream } from '../../../platform/event-streams/streams.ts'
 import type { Reader } from '../../../platform/reader.ts'
@@ -19,7 +24,7 @@ export interface Listening extends Following {
   /** Whether the stream continues with future events. */
   readonly follows: boolean
   /** Charges the caller for past events. Without it they are free. */
-  readonly owe?: Owe | undefined
+  readonly charges?: ReplayCharges | undefined
 }
 
 /** Most buffered bytes of a reader before more is sent: signatures must not age in a buffer. */
@@ -36,7 +41,7 @@ export class Listener extends OpenStream implements Following {
   position: StreamPosition
   /** The round in which events were last read for it. */
   readIn = 0
-  readonly #payForPage: PayForPage
+  readonly #payments: PagePayments
   /** Whether past events may be left. New ones are free: the tenant paid for what wrote them. */
   #isReplay = true
   #isPaying = false
@@ -48,7 +53,7 @@ export class Listener extends OpenStream implements Following {
     this.secret = listening.secret
     this.follows = listening.follows
     this.position = listening.position
-    this.#payForPage = payForPages(listening.owe)
+    this.#payments = payForPages(listening.charges)
   }
 
   /** Whether its reader accepts more, and its caller may have more sent. */
@@ -57,14 +62,16 @@ export class Listener extends OpenStream implements Following {
   }
 
   /**
-   * Charges what was sent of a page of past events; a page of which more follow, and whose events may have other types, costs at least a token. Resolves
-   * when the next page may be read, or the stream is closed.
+   * Charges what was sent of a page of past events; a page of which more follow, and whose events may have other types, costs at least a token. If more
+   * follow, resolves when the next page may be read, or the stream is closed.
    */
   async payFor(frames: readonly Uint8Array[], { isFull }: Pick<Page, 'isFull'>): Promise<void> {
     if (!this.#isReplay) return
+    const cost = replayCost(frames, eventBytesMin)
     this.#isReplay = isFull
+    if (!isFull) return this.#payments.charge(cost)
     this.#isPaying = true
-    await this.#payForPage(Math.max(Number(isFull), replayCost(frames, eventBytesMin)), this.line)
+    await this.#payments.pay(Math.max(1, cost), this.line)
     this.#isPaying = false
   }
 }

@@ -42,11 +42,20 @@ function aStage(own: Partial<ListenersDeps> = {}) {
     listeners,
     tenant,
     owner,
-    open(reader: ApiKeyId = 'key_1', more: Pick<Listening, 'owe'> = {}) {
+    open(reader: ApiKeyId = 'key_1', more: Pick<Listening, 'charges'> = {}) {
       const position = beginning
       return openManually(
         listeners.respond({ tenant, owner, reader, secret, position, types: undefined, follows: true, ...more }),
       )
+    },
+    /** Resolves when listeners may receive so many events. */
+    async seen(count: number): Promise<void> {
+      const bounds = { entriesMax: 1_000, bytesMax: 2 ** 30 }
+      const visible = async () => {
+        const [page] = await listPages(deps.db, [{ tenant, position: beginning, types: undefined }], bounds)
+        return page?.entries.length
+      }
+      await expect.poll(visible, patience).toBe(count)
     },
     publish: (count: number, payload: object = { vaultId: 'vlt_1' }) =>
       deps.db.tx((tx) => insertEvents({ ...deps, tenant }, tx, 'vault.sealed', Array(count).fill(payload))),
@@ -116,13 +125,17 @@ test('a reader that reads nothing keeps a few large events in memory and not a p
 })
 
 test('past events cost their caller what signing them takes, and none are sent while the caller has used up its limits; new ones are free', async () => {
-  const { listeners, open, publish } = aStage()
+  const { listeners, open, publish, seen } = aStage()
   const past = [...(await publish(250))].sort()
+  await seen(past.length)
   let [paid, seconds] = [0, 600]
   const line = open('key_1', {
-    owe: (cost) => {
-      paid += cost
-      return seconds
+    charges: {
+      owe: (cost) => {
+        paid += cost
+        return seconds
+      },
+      takeOverdue: () => false,
     },
   })
   await expect.poll(() => line.webhookIds.length, patience).toBe(100)
@@ -132,11 +145,22 @@ test('past events cost their caller what signing them takes, and none are sent w
   seconds = 0
   await expect.poll(() => line.webhookIds, patience).toEqual(past)
   const before = paid
-  expect(before).toBeGreaterThan((250 * 4_096) / 65_536 - 1)
+  expect(before).toBeCloseTo((250 * 4_096) / 65_536 - 1)
   const later = await publish(50)
   listeners.wake()
   await expect.poll(() => line.webhookIds.length, patience).toBe(past.length + later.length)
   expect(paid).toBe(before)
+})
+
+test('new events are sent after the last page of past ones, although the caller has used up its limits', async () => {
+  const { listeners, open, publish, seen } = aStage()
+  const past = await publish(50)
+  await seen(past.length)
+  const line = open('key_1', { charges: { owe: () => 600, takeOverdue: () => false } })
+  await expect.poll(() => line.webhookIds.length, patience).toBe(past.length)
+  await publish(5)
+  listeners.wake()
+  await expect.poll(() => line.webhookIds.length, patience).toBe(past.length + 5)
 })
 
 test('a page of large events ends with the one that reaches its bytes', async () => {

@@ -18,7 +18,7 @@ export async function listen(
   ctx: Ctx,
   { query, lastEventId }: { readonly query: ListenQuery; readonly lastEventId: string | undefined },
 ): Promise<Reply> {
-  const { tenant, listeners, db, owe } = ctx
+  const { tenant, listeners, db, replayCharges: charges } = ctx
   const owner = shareOwnerOf(ctx)
   const reader = requireReader(ctx)
   const position = await placeOf(ctx, query, lastEventId)
@@ -30,7 +30,7 @@ export async function listen(
   }
   const { secret } = await listenerSecret(ctx)
   listeners.refuseIfFull(owner, reader)
-  const response = listeners.respond({ ...following, owner, reader, secret, follows, owe })
+  const response = listeners.respond({ ...following, owner, reader, secret, follows, charges })
   return new Reply(200, response, eventStreamHeaders)
 }
 
