@@ -75,7 +75,7 @@ function operatorOf(
   const floor = { db, clock: systemClock, random: systemRandom }
   const openKeys = keys && (() => openKeyRing(keys, { ...floor, outbound, createIfMissing: false }))
   const marksOf = witness && (() => openMarks(witness, floor))
-  const cover = marksOf && (() => coverWith(marksOf, floor))
+  const cover = marksOf === undefined ? () => Promise.resolve() : () => coverWith(marksOf, floor)
   return {
     ...floor,
     databaseUrl,
@@ -86,7 +86,8 @@ function operatorOf(
     openKeys,
     openMarks: marksOf,
     openBlobs: files && (() => openFiles(files, floor)),
-    witness: { cover: cover ?? (() => Promise.resolve()) },
+    // A command of the operator makes one mark, also for a repetition.
+    witness: { cover, coverRepetition: cover },
     actor: { kind: 'operator' },
     requestId: newId('req', floor),
   }

@@ -24,6 +24,7 @@ async function aKey(): Promise<string> {
 }
 
 const members = '/organisations/current/members'
+const unknownId = 'wh_01h455vb4pex5vsknk084sn02q'
 const bankAccounts = '/wallet-infra/bank-accounts'
 const usdAccount = {
   accountName: 'Acme Inc',
@@ -156,6 +157,43 @@ test.each(restrictions)('the witness covers %s before the response, and a repeti
     expect(expected).toContain(await restrict())
     expect(await timesCovered(world.database.db)).toBeGreaterThan(before)
   }
+})
+
+const repetitions: readonly (readonly [string, () => Promise<() => Promise<number>>])[] = [
+  [
+    'the revocation of the tokens of a vault that has none',
+    async () => {
+      const vault = Id.parse((await call('POST', '/vaults', {})).body).id
+      return async () => (await call('DELETE', `/vaults/${vault}/tokens`)).status
+    },
+  ],
+  [
+    'the revocation of a revoked key',
+    async () => {
+      const id = await aKey()
+      const revoke = async () => (await call('DELETE', `/organisations/current/api-keys/${id}`)).status
+      await revoke()
+      return revoke
+    },
+  ],
+  [
+    'the deletion of an unknown webhook',
+    async () => async () => (await call('DELETE', `/webhooks/${unknownId}`)).status,
+  ],
+]
+
+test.each(repetitions)('repetitions of %s are covered once a second, however many there are', async (_of, prepare) => {
+  const repeat = await prepare()
+  const [before, begunAt] = [await timesCovered(world.database.db), performance.now()]
+  const repeated: Promise<number>[] = []
+  for (let count = 0; count < 20; count++) {
+    repeated.push(repeat())
+    // Each has time to be covered before the next one.
+    await call('GET', '/organisations/current')
+  }
+  await Promise.all(repeated)
+  const seconds = Math.ceil((performance.now() - begunAt) / 1_000)
+  expect(Number((await timesCovered(world.database.db)) - before)).toBeLessThanOrEqual(seconds + 1)
 })
 
 test('a sign-out with a cookie that the service did not sign is not covered', async () => {

@@ -18,7 +18,7 @@ function approvalState(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant'>, approvalId: st
 
 /** As `approvalState`, of a request that the first call ended: the first response was not sent if the witness did not cover it. */
 async function endedState(ctx: Pick<Ctx, 'clock' | 'db' | 'tenant' | 'witness'>, approvalId: string) {
-  await ctx.witness.cover()
+  await ctx.witness.coverRepetition()
   return approvalState(ctx, approvalId)
 }
 

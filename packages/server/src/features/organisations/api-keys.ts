@@ -243,11 +243,12 @@ interface Revocation extends Cascade {
 async function revokeIn(ctx: Acting, tx: Tx, { reach, apiKeyId, cascade, revoker }: Revocation): Promise<RevokedKey> {
   const key = await findApiKey(tx, reach, apiKeyId)
   if (key === undefined) throw fail('api-key-not-found')
-  tx.beforeReturn(ctx.witness.cover)
   // First, so that an organisation that the key is creating meanwhile is found.
   if (key.revokedAt === null) await endKeys(ctx, tx, reach.organisationId, { keys: [key], cause: apiKeyId })
   const rows = await listKeysMadeBy(tx, { apiKeyId, now: ctx.clock.now(), revoker })
   const made = rows.map(({ organisationId: _, ...row }) => row)
+  const isRepetition = key.revokedAt !== null && !(cascade && made.length > 0)
+  tx.beforeReturn(isRepetition ? ctx.witness.coverRepetition : ctx.witness.cover)
   if (!cascade) return { ended: [], stillValid: made }
   // A key creates organisations after its own, so all cascades lock them in the same order.
   const others = [...Map.groupBy(rows, ({ organisationId }) => organisationId)].sort(([one], [other]) =>
@@ -337,7 +338,7 @@ function findCaller({ actor, tenant }: Pick<Ctx, 'actor' | 'tenant'>, db: Querya
 
 /** Dependencies of a change of an organisation, whether an API key or the operator requests it. */
 export interface Acting extends Auditing, Pick<Ctx, 'db'> {
-  readonly witness: Pick<Witness, 'cover'>
+  readonly witness: Pick<Witness, 'cover' | 'coverRepetition'>
 }
 
 /**

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { openMarks } from '../../files/index.ts'
@@ -117,6 +117,32 @@ test('a thousand concurrent calls of two processes make far fewer marks, none tw
   const [deployment = ''] = readdirSync(path.join(directory, 'witness'))
   expect(readdirSync(path.join(directory, 'witness', deployment)).length).toBeLessThanOrEqual(2)
   expect(await processes[0]?.status()).toBe('current')
+})
+
+test('repetitions make one mark a second, however many there are', async () => {
+  await (await aProcess()).cover()
+  let made = 0
+  const witness = await aProcess({
+    ...marks,
+    create(...of) {
+      made += 1
+      return marks.create(...of)
+    },
+  })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'], shouldClearNativeTimers: true })
+  onTestFinished(() => void vi.useRealTimers())
+  const repetitions: Promise<void>[] = []
+  for (let count = 0; count < 50; count++) {
+    repetitions.push(witness.coverRepetition())
+    await vi.advanceTimersByTimeAsync(0)
+    // Each has time to make a mark before the next one.
+    await findState(database.db)
+    if (count === 0) await repetitions[0]
+  }
+  expect(made).toBe(1)
+  await vi.advanceTimersByTimeAsync(1_000)
+  await Promise.all(repetitions)
+  expect(made).toBe(2)
 })
 
 test('everything committed before a call is in every copy that is not behind the mark of the call', async () => {

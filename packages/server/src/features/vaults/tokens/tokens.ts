@@ -84,8 +84,8 @@ export function revokeTokens(
 ): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const vault = await lockPresent(tx, ctx, vaultId)
-    tx.beforeReturn(ctx.witness.cover)
     const revoked = await markTokensRevoked(tx, ctx.tenant, { vaultId: vault.id, tokenId, now: ctx.clock.now() })
+    tx.beforeReturn(revoked.length === 0 ? ctx.witness.coverRepetition : ctx.witness.cover)
     for (const { id } of revoked.filter(isRecorded))
       await ctx.audit(tx, { action: 'vaults.tokens.revoke', target: id, details: { vaultId } })
     if (tokenId === undefined || revoked.length > 0) return
