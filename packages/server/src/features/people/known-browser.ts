@@ -14,6 +14,12 @@ export function knownBrowserValue(email: string, browserId: string): string {
   return `known:${nameOf(email)}:${browserId}`
 }
 
+/** The name and the secret of the cookie. */
+export interface KnownBrowserCookie {
+  readonly cookieName: string
+  readonly secret: string
+}
+
 /**
  * Returns the identity of the browser that sent these cookies, if it has signed in with the e-mail address before. It grants no access: it only
  * selects the rate limit.
@@ -21,11 +27,20 @@ export function knownBrowserValue(email: string, browserId: string): string {
 export function knownBrowserOf(
   cookies: string | undefined,
   email: string,
-  { cookieName, secret }: { readonly cookieName: string; readonly secret: string },
+  browser: KnownBrowserCookie,
+): string | undefined {
+  const value = browserOfAnybody(cookies, browser)
+  return value?.startsWith(`known:${nameOf(email)}:`) === true ? value : undefined
+}
+
+/** As `knownBrowserOf`, of a browser that has signed in with any e-mail address. */
+export function browserOfAnybody(
+  cookies: string | undefined,
+  { cookieName, secret }: KnownBrowserCookie,
 ): string | undefined {
   const cookie = cookieValue(cookies, cookieName)
   const value = cookie === undefined ? undefined : openSignedCookie(cookie, secret)
-  return value?.startsWith(`known:${nameOf(email)}:`) === true ? value : undefined
+  return value?.startsWith('known:') === true ? value : undefined
 }
 
 function nameOf(email: string): string {

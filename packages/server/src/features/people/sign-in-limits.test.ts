@@ -28,35 +28,73 @@ function aLimit() {
 }
 
 /** The cookie of a browser in which somebody signed in with this address before. */
-function known(email: string): string {
-  const value = knownBrowserValue(email, 'browser')
+function known(email: string, browser = 'browser'): string {
+  const value = knownBrowserValue(email, browser)
   const signature = createHmac('sha256', secret).update(value).digest('base64')
   return `${knownBrowserCookieOf(baseUrl)}=${encodeURIComponent(`${value}.${signature}`)}`
 }
 
-/** How many of 2,000 requests from as many blocks of one /48 are admitted. */
-function admittedOf(isAdmitted: ReturnType<typeof aLimit>['isAdmitted'], path: string): number {
-  const blocks = Array.from({ length: 2_000 }, (_, at) => at)
-  return blocks.filter((at) => isAdmitted(path, `2001:db8:7:${at.toString(16)}::1`, { email: `a-${at}@example.com` }))
-    .length
+/** How many requests from as many addresses are admitted, each with an e-mail address of its own. */
+function admittedOf(
+  isAdmitted: ReturnType<typeof aLimit>['isAdmitted'],
+  path: string,
+  addresses: readonly string[],
+): number {
+  return addresses.filter((address, at) => isAdmitted(path, address, { email: `a-${at}@example.com` })).length
 }
 
-test.each(['/sign-in/email', '/sign-in/link', '/passkey/generate-authenticate-options', '/sign-in/social'])(
-  'the blocks of one /48 have one limit of %s together, and others have theirs',
-  (path) => {
-    const { isAdmitted, advance } = aLimit()
-    expect(admittedOf(isAdmitted, path)).toBe(300)
-    for (const other of ['2001:db8:8::1', '192.0.2.1', '198.51.100.1'])
-      expect(isAdmitted(path, other, { email: 'b@example.com' })).toBe(true)
-    advance(1_000)
-    expect(admittedOf(isAdmitted, path)).toBe(5)
-  },
-)
+const hex = (block: number): string => block.toString(16)
+/** 1,000 addresses in the blocks of one /56, and 10,000 in those of one /48. */
+const ofCustomer = Array.from({ length: 1_000 }, (_, at) => `2001:db8:7:${hex(0x1200 + (at % 256))}::1`)
+const ofSite = Array.from({ length: 10_000 }, (_, at) => `2001:db8:7:${hex(at * 6)}::1`)
+/** The addresses of one /24 of IPv4, four times. */
+const ofIpv4Site = Array.from({ length: 1_000 }, (_, at) => `198.51.100.${at % 256}`)
 
-test('a known browser signs in from a /48 that has used up its limit', () => {
+const paths = ['/sign-in/email', '/sign-in/link', '/passkey/generate-authenticate-options', '/sign-in/social']
+
+test.each(paths)('the blocks of one /56 have one limit of %s together, and others have theirs', (path) => {
+  const { isAdmitted, advance } = aLimit()
+  expect(admittedOf(isAdmitted, path, ofCustomer)).toBe(300)
+  for (const other of ['2001:db8:7:1300::1', '2001:db8:7:11ff::1', '2001:db8:8:1200::1', '192.0.2.1'])
+    expect(isAdmitted(path, other, { email: 'b@example.com' })).toBe(true)
+  advance(1_000)
+  expect(admittedOf(isAdmitted, path, ofCustomer)).toBe(5)
+})
+
+test.each(paths)('the blocks of one /48 have ten times as much of %s, and others have theirs', (path) => {
+  const { isAdmitted, advance } = aLimit()
+  expect(admittedOf(isAdmitted, path, ofSite)).toBe(3_000)
+  expect(isAdmitted(path, '2001:db8:8::1', { email: 'b@example.com' })).toBe(true)
+  advance(1_000)
+  expect(admittedOf(isAdmitted, path, ofSite)).toBe(50)
+})
+
+test.each(paths)('the addresses of one /24 of IPv4 have each their own limit of %s', (path) => {
   const { isAdmitted } = aLimit()
-  expect(admittedOf(isAdmitted, '/sign-in/email')).toBe(300)
-  const [address, email] = ['2001:db8:7:ffff::1', 'owner@example.com']
+  expect(admittedOf(isAdmitted, path, ofIpv4Site)).toBe(1_000)
+})
+
+test('a known browser signs in from blocks that have used up their limit', () => {
+  const { isAdmitted } = aLimit()
+  expect(admittedOf(isAdmitted, '/sign-in/email', ofCustomer)).toBe(300)
+  const [address, email] = ['2001:db8:7:12ff::1', 'owner@example.com']
   expect(isAdmitted('/sign-in/email', address, { email })).toBe(false)
   expect(isAdmitted('/sign-in/email', address, { email, cookies: known(email) })).toBe(true)
 })
+
+test.each(['/passkey/generate-authenticate-options', '/passkey/verify-authentication', '/sign-in/social'])(
+  'a known browser has ten attempts of %s from blocks that have used up their limits',
+  (path) => {
+    const { isAdmitted } = aLimit()
+    for (const addresses of [ofCustomer, ofSite]) admittedOf(isAdmitted, path, addresses)
+    // Each from another block of the /56, so that none uses up the block's own limit.
+    const admitted = (block: string, cookies?: string) =>
+      Array.from({ length: 12 }).filter(() =>
+        isAdmitted(path, `2001:db8:7:${block}::1`, cookies === undefined ? {} : { cookies }),
+      ).length
+    const forged = known('owner@example.com').replace(/.{8}$/, 'AAAAAAAA')
+    expect([admitted('1201'), admitted('1202', forged)]).toEqual([0, 0])
+    expect(admitted('1203', known('owner@example.com'))).toBe(10)
+    expect(admitted('1204', known('other@example.com', 'another'))).toBe(10)
+  },
+)

@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { createLimiter, type Limiter, type RateLimit } from '../../platform/http/limits.ts'
 import type { Semaphore } from '../../platform/semaphores.ts'
-import { knownBrowserOf } from './known-browser.ts'
+import { browserOfAnybody, type KnownBrowserCookie, knownBrowserOf } from './known-browser.ts'
 
 /** Paths that send e-mail to an address, or check its password. How many mails an address gets is limited where they are sent (`maySend`). */
 const emailPath = /^\/sign-in\/link$|^\/request-password-reset$/
@@ -22,10 +22,12 @@ const countingPath = /^\/passkey\/verify-registration$/
 /** Attempts of one network address, and, for known browsers, of one person; and what one network address begins. */
 const sourceLimit: RateLimit = { perSecond: 1 / 2, burst: 30 }
 /**
- * As `sourceLimit`, of a /48 of IPv6: one customer of a provider may have all of its 65,536 blocks, and each would have a limit of its own. A /24 of
+ * As `sourceLimit`, of a /56 of IPv6: one customer of a provider may have all of its 256 blocks, and each would have a limit of its own. A /24 of
  * IPv4 may be those of many customers.
  */
-const siteLimit: RateLimit = { perSecond: 5, burst: 300 }
+const customerLimit: RateLimit = { perSecond: 5, burst: 300 }
+/** As `customerLimit`, of a /48 of IPv6, which may be that of one customer or of 256. */
+const siteLimit: RateLimit = { perSecond: 50, burst: 3_000 }
 /**
  * Password attempts of one network address with one e-mail address: a fifth of the rate of all unknown browsers, so that one address cannot use that
  * up.
@@ -81,14 +83,11 @@ function queuesForUnknown({ path, address, accountId }: SignInAttempt): readonly
  * browsers: otherwise a request a minute would lock a person out. Requests for mail have no limit of their e-mail address, which strangers from many
  * network addresses would use up.
  */
-export function createSignInLimit(
-  clock: Clock,
-  browser: { readonly cookieName: string; readonly secret: string },
-): SignInLimit {
+export function createSignInLimit(clock: Clock, browser: KnownBrowserCookie): SignInLimit {
   const ofSource = createLimiter(sourceLimit, clock)
   const ofBeginnings = createLimiter(sourceLimit, clock)
-  const ofSites = createLimiter(siteLimit, clock)
-  const ofBeginningsAtSites = createLimiter(siteLimit, clock)
+  const admitAtSite = createSiteLimit(clock, browser)
+  const beginAtSite = createSiteLimit(clock, browser)
   const ofPair = createLimiter(pairLimit, clock)
   const ofUnknownBrowsers = createLimiter(unknownBrowsersLimit, clock)
   const ofKnown = createLimiter(knownLimit, clock)
@@ -96,29 +95,55 @@ export function createSignInLimit(
   return (attempt) => {
     const { path, address, cookies, accountId, sent } = attempt
     const source = addressBlock(address)
-    const site = source.includes(':') ? addressSite(address) : undefined
     if (beginningPath.test(path)) {
       admit(ofBeginnings(source))
-      if (site !== undefined) admit(ofBeginningsAtSites(site))
+      beginAtSite(attempt)
     }
     if (accountId !== undefined && changingPath.test(path)) admit(ofChanges(accountId))
     const kind = emailPath.test(path) ? 'mail' : passwordPath.test(path) ? 'password' : undefined
     if (kind === undefined && !otherPath.test(path)) return queuesForUnknown(attempt)
     const email = emailOf(sent)
     const known = kind === undefined || email === undefined ? undefined : knownBrowserOf(cookies, email, browser)
-    const admissions = [() => ofSource(known === undefined ? source : `person ${email}`)]
-    if (known === undefined && site !== undefined) admissions.push(() => ofSites(site))
-    if (known !== undefined) admissions.push(() => ofKnown(`${kind} ${known}`))
-    else if (kind === 'password' && email !== undefined)
-      admissions.push(
-        () => ofPair(`${source} ${email}`),
-        () => ofUnknownBrowsers(email),
-      )
     // In order: a refusal by one limit takes no tokens from the next.
-    for (const admission of admissions) admit(admission())
-    if (known === undefined) return queuesForUnknown(attempt)
-    return hashingPath.test(path) ? [passwords] : []
+    admit(ofSource(known === undefined ? source : `person ${email}`))
+    if (known !== undefined) {
+      admit(ofKnown(`${kind} ${known}`))
+      return hashingPath.test(path) ? [passwords] : []
+    }
+    admitAtSite(attempt)
+    if (kind === 'password' && email !== undefined) {
+      admit(ofPair(`${source} ${email}`))
+      admit(ofUnknownBrowsers(email))
+    }
+    return queuesForUnknown(attempt)
   }
+}
+
+/**
+ * Returns the limit of what the blocks of IPv6 that one customer may have do together; throws 429 beyond it. The blocks may also be those of several
+ * customers, so that a few attempts of each browser in which somebody signed in before do not count.
+ */
+function createSiteLimit(
+  clock: Clock,
+  browser: KnownBrowserCookie,
+): (attempt: Pick<SignInAttempt, 'address' | 'cookies'>) => void {
+  const ofCustomers = createLimiter(customerLimit, clock)
+  const ofSites = createLimiter(siteLimit, clock)
+  const ofKnown = createLimiter(knownLimit, clock)
+  return ({ address, cookies }) => {
+    const block = addressBlock(address)
+    if (!block.includes(':')) return
+    const known = browserOfAnybody(cookies, browser)
+    if (known !== undefined && ofKnown(known).admitted) return
+    admit(ofCustomers(customerOf(block)))
+    admit(ofSites(addressSite(address)))
+  }
+}
+
+/** Returns a name of the /56 of a /64. */
+function customerOf(block: string): string {
+  const [first, second, third, fourth = ''] = block.split(':')
+  return `${first}:${second}:${third}:${Number.parseInt(fourth, 16) >> 8}`
 }
 
 function admit({ admitted, resetSeconds }: ReturnType<Limiter>): void {
