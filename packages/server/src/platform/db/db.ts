@@ -188,8 +188,9 @@ async function runAlone(connections: Connections, query: pg.QueryConfig): Promis
     return result
   } catch (error) {
     connection.release(isConnectionSpoiled(error) ? 'broken' : 'usable')
-    // The statement had no effect; a new connection parses it anew.
-    if (isPlanStale(error)) return runAlone(connections, query)
+    // The statement had no effect. Without its name any connection parses it anew, also one that has the same stale plan.
+    const { name: _, ...unnamed } = query
+    if (isPlanStale(error)) return runAlone(connections, unnamed)
     throw error
   }
 }

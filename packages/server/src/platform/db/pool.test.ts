@@ -145,6 +145,17 @@ test('a statement that was parsed before a column was added works after it', asy
   expect(await read()).toEqual([])
 })
 
+test('a statement whose plans are stale runs again without its name, and takes no further connection that planned it', async () => {
+  const db = open(database.url)
+  await database.db.run(sql`create table widened_again (id integer)`)
+  const read = () => db.many(z.object({ id: z.number() }), sql`select * from widened_again`)
+  await Promise.all([read(), read(), read()])
+  expect(db.pool?.().open).toBe(3)
+  await database.db.run(sql`alter table widened_again add column more text`)
+  expect(await read()).toEqual([])
+  expect(db.pool?.().open).toBe(2)
+})
+
 test.each(['session', 'transaction'] as const)(
   'behind a pooler of %ss a statement and a transaction end at their timeout without start parameters',
   async (pooler) => {
@@ -184,6 +195,19 @@ test('a statement runs on a free connection that has planned it', async () => {
   const found = await serverProcessOf(lent)
   lent.release('usable')
   expect(found).toBe(expected)
+})
+
+test('two statements of one tick run each on the connection that has planned it', async () => {
+  const connections = openFour()
+  const three = [await connections.acquire(), await connections.acquire(), await connections.acquire()]
+  const names = ['none', 'one', 'other']
+  for (const [at, connection] of three.entries()) await connection.query({ name: `${names[at]}`, text: 'select 1' })
+  const [, ...expected] = await Promise.all(three.map(serverProcessOf))
+  for (const connection of three) connection.release('usable')
+  const lent = await Promise.all(['one', 'other'].map((name) => connections.acquire(name)))
+  const found = await Promise.all(lent.map(serverProcessOf))
+  for (const connection of lent) connection.release('usable')
+  expect(found).toEqual(expected)
 })
 
 function openFour(): Connections {

@@ -248,8 +248,7 @@ export function openConnections(options: PoolOptions): Connections {
     async acquire(statement) {
       for (let attempt = 1; ; attempt++) {
         try {
-          offerBest(opened, statement)
-          const client = await pool.connect()
+          const client = await lendBest(opened, statement)
           const session = sessions.get(client)
           if (session !== undefined) session.inUse = true
           return connectionOf(opened, client)
@@ -270,18 +269,25 @@ export function openConnections(options: PoolOptions): Connections {
   }
 }
 
+/** The driver's pool with the parts that its types leave out. It lends the last of `_idle` when `_pulseQueue` is called: a tick after `connect`. */
+type LendingPool = pg.Pool & { readonly _idle: { readonly client: pg.Client }[]; _pulseQueue(): void }
+
 /**
- * Makes the best free connection the next that the pool lends. A connection plans each statement for itself, so that work that needs few
- * connections at once plans on few. The driver's pool lends the last of `_idle`, which is the one that was given back last.
+ * Lends the best free connection. A connection plans each statement for itself, so that work that needs few connections at once plans on few. The pool
+ * by itself would lend the connection that was given back last, and a tick later, when another caller may have chosen another one.
  */
-function offerBest({ pool, sessions }: Pick<ServerPool, 'pool' | 'sessions'>, statement = ''): void {
-  const { _idle: idle } = pool as unknown as { readonly _idle: { readonly client: pg.Client }[] }
-  if (idle.length < 2) return
+function lendBest({ pool, sessions }: Pick<ServerPool, 'pool' | 'sessions'>, statement = ''): Promise<pg.PoolClient> {
+  const lending = pool as LendingPool
+  const { _idle: idle } = lending
+  if (idle.length === 0) return pool.connect()
   const rankOf = ({ client }: { readonly client: pg.Client }): number => {
     const { place, statements } = sessions.get(client) ?? { place: Number.POSITIVE_INFINITY }
     return statements?.has(statement) ? place - Number.MAX_SAFE_INTEGER : place
   }
   idle.sort((one, other) => rankOf(other) - rankOf(one))
+  const lent = pool.connect()
+  lending._pulseQueue()
+  return lent
 }
 
 function connectionOf({ sessions, send }: ServerPool, client: pg.PoolClient): Connection {
