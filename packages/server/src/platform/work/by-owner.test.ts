@@ -65,6 +65,18 @@ test('a ninth owner gets the next slot, although eight others are offered more w
   await ninth
 })
 
+test('an item that runs or waits is not begun once more for another owner, which its organisation has after a change of plan', async () => {
+  const { begun, offer, end } = stage()
+  const first = offer(itemsOf('account', 1, 2, 3, 4, 5))
+  const second = offer(itemsOf('organisation', 1, 5))
+  expect(begun).toEqual([1, 2, 3, 4])
+  end(1)
+  await expect.poll(() => begun).toEqual([1, 2, 3, 4, 5])
+  end(2, 3, 4, 5)
+  await Promise.all([first, second])
+  expect(begun).toHaveLength(5)
+})
+
 test('another source has its own slots', async () => {
   const { begun, offer, end } = fullStage()
   const other = offer(itemsOf('ninth', 1), 'polygon')

@@ -37,14 +37,16 @@ interface Waiting {
   readonly done: PromiseWithResolvers<void>
 }
 
+/** The items of an owner: the number in progress, and the ids of those that wait, the one that has waited longest first. */
 interface Owner {
-  readonly running: Set<unknown>
-  readonly waiting: Map<unknown, Waiting>
+  running: number
+  readonly waiting: Set<unknown>
 }
 
+/** An item keeps the owner with which it was added: its organisation may change the plan meanwhile, and thus its owner. */
 interface Source {
-  running: number
-  waiting: number
+  readonly running: Set<unknown>
+  readonly waiting: Map<unknown, Waiting>
   /** Those with items, in the order in which they got their last slot. */
   readonly owners: Map<string, Owner>
 }
@@ -54,7 +56,7 @@ export function createByOwner(limits = usualLimits): ByOwner {
   const sources = new Map<string, Source>()
   return async (name, items, work, until) => {
     if (until?.aborted) return
-    const source = sources.get(name) ?? { running: 0, waiting: 0, owners: new Map() }
+    const source = sources.get(name) ?? { running: new Set(), waiting: new Map(), owners: new Map() }
     sources.set(name, source)
     const added = items.flatMap((item) => add(source, item, () => work(item)) ?? [])
     begin(source, limits)
@@ -66,34 +68,32 @@ export function createByOwner(limits = usualLimits): ByOwner {
 
 /** Leaves out all items that wait. */
 function skip(source: Source): void {
-  for (const { waiting } of source.owners.values()) {
-    for (const { done } of waiting.values()) done.resolve()
-    source.waiting -= waiting.size
-    waiting.clear()
-  }
+  for (const { done } of source.waiting.values()) done.resolve()
+  source.waiting.clear()
+  for (const { waiting } of source.owners.values()) waiting.clear()
 }
 
 /** Lets an item wait for a slot. Returns when it is done; undefined if it is left out. */
 function add(source: Source, { id, shareOwner }: Item, work: () => Promise<void>): Promise<void> | undefined {
-  const own = source.owners.get(shareOwner) ?? { running: new Set(), waiting: new Map() }
-  if (own.running.has(id)) return undefined
-  const known = own.waiting.get(id)
+  if (source.running.has(id)) return undefined
+  const known = source.waiting.get(id)
   if (known !== undefined) {
     known.work = work
     return known.done.promise
   }
-  const isFirst = own.running.size + own.waiting.size === 0
-  if (own.waiting.size >= waitingPerOwnerMax || (source.waiting >= waitingMax && !isFirst)) return undefined
+  const own = source.owners.get(shareOwner) ?? { running: 0, waiting: new Set() }
+  const isFirst = own.running + own.waiting.size === 0
+  if (own.waiting.size >= waitingPerOwnerMax || (source.waiting.size >= waitingMax && !isFirst)) return undefined
   const done = Promise.withResolvers<void>()
-  own.waiting.set(id, { work, done })
-  source.waiting += 1
+  own.waiting.add(id)
+  source.waiting.set(id, { work, done })
   source.owners.set(shareOwner, own)
   return done.promise
 }
 
 /** Fills the free slots. */
 function begin(source: Source, limits: Limits): void {
-  while (source.running < limits.slots) {
+  while (source.running.size < limits.slots) {
     const next = nextOf(source, limits)
     if (next === undefined) return
     void beginOne(source, next).then(() => begin(source, limits))
@@ -104,9 +104,9 @@ function begin(source: Source, limits: Limits): void {
 function nextOf({ owners }: Source, { atOnce }: Limits): string | undefined {
   let [next, fewest]: [string | undefined, number] = [undefined, atOnce]
   for (const [shareOwner, { running, waiting }] of owners) {
-    if (waiting.size === 0 || running.size >= fewest) continue
+    if (waiting.size === 0 || running >= fewest) continue
     next = shareOwner
-    fewest = running.size
+    fewest = running
     if (fewest === 0) return next
   }
   return next
@@ -115,17 +115,18 @@ function nextOf({ owners }: Source, { atOnce }: Limits): string | undefined {
 /** Begins the owner's item that has waited longest. Resolves when it is done and its slot is free. */
 async function beginOne(source: Source, shareOwner: string): Promise<void> {
   const own = source.owners.get(shareOwner)
-  const [first] = own?.waiting ?? []
+  const [id] = own?.waiting ?? []
+  const first = source.waiting.get(id)
   if (own === undefined || first === undefined) throw new Error('an owner without waiting items got a slot')
-  const [id, { work, done }] = first
+  const { work, done } = first
   own.waiting.delete(id)
-  source.waiting -= 1
-  own.running.add(id)
-  source.running += 1
+  source.waiting.delete(id)
+  own.running += 1
+  source.running.add(id)
   source.owners.delete(shareOwner)
   source.owners.set(shareOwner, own)
   await work().then(done.resolve, done.reject)
-  own.running.delete(id)
-  source.running -= 1
-  if (own.running.size + own.waiting.size === 0) source.owners.delete(shareOwner)
+  own.running -= 1
+  source.running.delete(id)
+  if (own.running + own.waiting.size === 0) source.owners.delete(shareOwner)
 }
