@@ -31,6 +31,13 @@ test('an idle event loop has time to spare, and a busy one has none', () => {
   expect(pass(100, 60)).toBe(true)
 })
 
+test('a measurement of more than a second counts for nothing, and the next one does', () => {
+  const pass = aLoop()
+  expect(pass(1_000, 0)).toBe(true)
+  expect(pass(1_001, 0)).toBe(false)
+  expect(pass(100, 0)).toBe(true)
+})
+
 test('a measurement counts for a tenth of a second', () => {
   const pass = aLoop()
   expect(pass(100, 0)).toBe(true)

@@ -42,7 +42,7 @@ export interface RecordLimits {
 
 /** Most open payments of one payer at one organisation. */
 export const openPerPayerMax = 100
-/** A batch of more payments is recorded in two halves by a process with time to spare: the first are accepted while the others are recorded. */
+/** More payments are recorded in parts of at least so many by a process with time to spare: the first are accepted while the others are recorded. */
 const halvedAbove = 16
 /** Most attempts to free the quota that a payment exceeds: another payment, which had no need to free any, may take it first. */
 const triesMax = 3

@@ -72,7 +72,7 @@ const seenAt = ({ lastSeenAt }: ReportedRoute): Sql => sql`
 
 /**
  * The place of a route in the list of public ones. It moves at most once an hour, whatever happens in between: a route that was private for a moment
- * would otherwise be before all others. Null for a route that was never public, or that an earlier version made so: its place is its last report.
+ * would otherwise be before all others. Null until it is first written: until then its place is its last report.
  */
 const place = sql`coalesce(listed_at, last_seen_at)`
 

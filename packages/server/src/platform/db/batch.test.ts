@@ -16,7 +16,7 @@ async function sizesOf(items: number, hasSpareTime: boolean, itemsMax = 128): Pr
   return sizes
 }
 
-test('a process with time to spare halves a batch, but not into less than the least size', async () => {
+test('a process with time to spare runs parts of a batch, none of which is smaller than the least size except the last', async () => {
   expect(await sizesOf(64, true)).toEqual([32, 16, 16])
   expect(await sizesOf(32, true)).toEqual([16, 16])
   expect(await sizesOf(20, true)).toEqual([16, 4])
@@ -33,13 +33,13 @@ test('no batch has more than the most items', async () => {
   expect(await sizesOf(30, true, 10)).toEqual([10, 10, 10])
 })
 
-test('a half that fails does not fail the other', async () => {
+test('a part that fails does not fail the others', async () => {
   let runs = 0
   const failing = batch<number, number>(
     { itemsMax: 128, batchesMax: 1, halved: { above: 16, hasSpareTime: () => true } },
     async (some) => {
       runs += 1
-      if (runs === 1) throw new Error('the first half')
+      if (runs === 1) throw new Error('the first part')
       return some
     },
   )

@@ -7,8 +7,8 @@ export interface BatchLimits {
   readonly itemsMax: number
   readonly batchesMax: number
   /**
-   * Halves a batch of more items than `above`, so that the database works on one half while this process works on the other. Each batch has costs of
-   * its own, so batches are whole while the process has no time to spare.
+   * Of more waiting items than `above`, a batch takes half, but at least `above`, so that the database works on one part while this process works on the
+   * others. Each batch has costs of its own, so batches are whole while the process has no time to spare.
    */
   readonly halved?: { readonly above: number; readonly hasSpareTime: () => boolean }
 }
