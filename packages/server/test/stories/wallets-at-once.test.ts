@@ -124,7 +124,8 @@ test('transfers, swaps, bridges, withdrawals and sweeps of one family at once mo
     ...[sure(() => sweep(master)), sure(() => sweep(master))],
   ])
   const refused = answers.filter(({ status }) => status >= 300)
-  expect(new Set(refused.map((one) => `${one.status} ${codeOf(one)}`))).toEqual(new Set(['422 insufficient-balance']))
+  expect(refused.filter((one) => codeOf(one) !== 'insufficient-balance').map(({ body }) => body)).toEqual([])
+  expect(refused.length).toBeGreaterThan(0)
   await untilAtRest([master, child])
   const ends = await endsOf([master, child])
   expect(ends.filter(({ status }) => status !== 'confirmed')).toEqual([])
