@@ -355,12 +355,12 @@ function reportRefusal({ deps }: LaneParts, transaction: LaneTransactionRow, why
   deps.metrics
     .counter(
       'purser_lane_refusals_total',
-      'How often most nodes refused a transaction; usually its account has no gas.',
+      'How often a node refused a transaction; most often its account has no gas.',
       ['network'],
     )
     .inc({ network: transaction.network })
   const details = { network: transaction.network, sender: transaction.sender, nonce: transaction.nonce.toString(), why }
-  deps.log.error(details, 'most nodes refuse a transaction; it is kept and will be retried')
+  deps.log.error(details, 'the node refuses a transaction; it is kept and will be retried')
 }
 
 /** Signs the same transaction again at a higher fee. */

@@ -7,9 +7,6 @@ import { send } from './send.ts'
 
 type Reply =
   | 'took it'
-  | 'took it, late'
-  | 'insufficient funds'
-  | 'nonce too low'
   | 'fee too low'
   | 'fee too low, late'
   | 'fee too low, last'
@@ -19,12 +16,7 @@ type Reply =
   | 'suspended'
 
 const raws: readonly Hex[] = ['0x76', '0x76']
-const messages: Partial<Record<Reply, string>> = {
-  'fee too low': 'transaction underpriced',
-  'insufficient funds': 'insufficient funds for gas',
-  'nonce too low': 'nonce too low',
-  reverted: 'reverted',
-}
+const messages: Partial<Record<Reply, string>> = { 'fee too low': 'transaction underpriced', reverted: 'reverted' }
 
 function answerOf(reply: Reply): RpcResponse {
   const message = messages[reply.startsWith('fee too low') ? 'fee too low' : reply]
@@ -38,7 +30,7 @@ function nodesThat(replies: readonly Reply[]): NodeRpc {
     rpc: {
       async batch() {
         if (reply === 'hangs') return new Promise(() => undefined)
-        if (reply.endsWith(', late')) await new Promise((resolve) => setTimeout(resolve, 900))
+        if (reply === 'fee too low, late') await new Promise((resolve) => setTimeout(resolve, 900))
         if (reply === 'fee too low, last') await new Promise((resolve) => setTimeout(resolve, 3_700))
         if (reply === 'failed') throw fail('chain-unavailable')
         return raws.map(() => answerOf(reply))
@@ -59,15 +51,6 @@ test.concurrent.each<[readonly Reply[], string]>([
   [['fee too low', 'hangs', 'hangs'], 'sent'],
   [['fee too low', 'fee too low', 'took it'], 'underpriced'],
   [['fee too low', 'suspended', 'suspended'], 'sent'],
-  [['insufficient funds'], 'refused'],
-  [['insufficient funds', 'insufficient funds'], 'refused'],
-  [['insufficient funds', 'insufficient funds', 'hangs'], 'refused'],
-  [['insufficient funds', 'insufficient funds', 'took it'], 'refused'],
-  [['insufficient funds', 'took it'], 'sent'],
-  [['insufficient funds', 'hangs', 'hangs'], 'sent'],
-  [['insufficient funds', 'took it, late', 'took it, late'], 'sent'],
-  [['insufficient funds', 'fee too low, late', 'fee too low, late'], 'underpriced'],
-  [['nonce too low', 'took it, late', 'took it, late'], 'sent'],
 ])('nodes that answer %j: %s', async (replies, expected) => {
   const answers = await send(nodesThat(replies), raws)
   expect(answers.map(({ outcome }) => outcome)).toEqual([expected, expected])

@@ -10,13 +10,13 @@ const digitsPerRequest = 400_000
 
 /**
  * Sends signed transactions, in order, to every node that answers, so that a node that drops them does not delay them. Returns the most frequent
- * response for each; `underpriced` and `refused` only where a majority of the configured nodes answers so, since the one raises the fee and the other keeps
- * a late transaction from being replaced. Until a node takes the transaction, it waits for those of a majority, but not for long.
+ * response for each; `underpriced` only where a majority of the configured nodes answers so, since each such response raises the fee. After one such answer it
+ * waits for those of the other nodes, but not for long.
  */
 export async function send(rpc: NodeRpc, raws: readonly Hex[]): Promise<SendResponse[]> {
   const { needed } = electorateOf(rpc.voters)
   const isDecided = (responses: readonly RpcResponse[]) =>
-    responses.length >= needed || responses.some((response) => sendResponse(response).outcome === 'sent')
+    responses.length >= needed || responses.some((response) => sendResponse(response).outcome !== 'underpriced')
   const sent = await sendAll(rpc, raws, isDecided, undecidedMsMax)
   return sent.map((responses) => mostFrequent(responses.map(sendResponse), needed))
 }
@@ -53,7 +53,7 @@ function nextPart(raws: readonly Hex[]): readonly Hex[] {
   return end === -1 ? raws : raws.slice(0, end)
 }
 
-/** How long to wait, from the first response, for those that decide whether a transaction is refused or its fee is too low. */
+/** How long to wait, from the first response, for those that decide whether a fee is too low. */
 const undecidedMsMax = 3_000
 /** How long to wait for other nodes after the responses that decide. Later responses are ignored. */
 const lateMsMax = 500
@@ -117,15 +117,13 @@ function sendResponse(response: RpcResponse): SendResponse {
   return outcome === 'sent' ? { outcome } : { outcome, words: response.message }
 }
 
-/** Breaks ties between equally frequent outcomes. */
-const precedence: readonly SendResponse['outcome'][] = ['sent', 'refused', 'underpriced', 'nonce-too-low']
-/** Outcomes that only a majority of the configured nodes decides. */
-const ofMajority: ReadonlySet<SendResponse['outcome']> = new Set(['refused', 'underpriced'])
+/** Breaks ties between equally frequent outcomes. A refusal is followed up; one node of two cannot cause a higher fee. */
+const precedence: readonly SendResponse['outcome'][] = ['refused', 'sent', 'underpriced', 'nonce-too-low']
 
 /** A missing response counts as sent: the transaction may have been sent and the response lost. */
 function mostFrequent(responses: readonly SendResponse[], needed: number): SendResponse {
   const groups = precedence.map((outcome) => responses.filter((response) => response.outcome === outcome))
   const most = groups.reduce((longest, group) => (group.length > longest.length ? group : longest), [])
   const [first = { outcome: 'sent' }] = most
-  return ofMajority.has(first.outcome) && most.length < needed ? { outcome: 'sent' } : first
+  return first.outcome === 'underpriced' && most.length < needed ? { outcome: 'sent' } : first
 }
