@@ -100,7 +100,7 @@ function resultOf({ chainId, height, head, token }: FakeNode, method: string, da
   if (method === 'eth_chainId') return `0x${chainId.toString(16)}`
   if (method === 'eth_blockNumber') return head ?? `0x${height.toString(16)}`
   if (method === 'eth_getBlockByNumber')
-    return { number: `0x${height.toString(16)}`, timestamp: '0x1', baseFeePerGas: '0x1' }
+    return { number: head ?? `0x${height.toString(16)}`, timestamp: '0x1', baseFeePerGas: '0x1' }
   if (method === 'eth_getLogs') return []
   if (method !== 'eth_call' || token === undefined) return '0x'
   if (data.startsWith('0x06fdde03')) return encodeAbiParameters([{ type: 'string' }], [token.name])

@@ -2,6 +2,7 @@ import type { Network } from '@purser/protocol'
 import { fail } from '../errors.ts'
 import type { OfferedFees } from '../port.ts'
 import { collectMost, electorateOf } from '../rpc/acceptance.ts'
+import type { NodeState } from '../rpc/nodes.ts'
 import { readHead, readQuantity, resultOf } from '../rpc/read.ts'
 import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from '../rpc/rpc.ts'
 import { dataGasOf, firstFees, l1FeeCall, larger, readL1Fee, takesDataGas } from './fees.ts'
@@ -19,7 +20,7 @@ interface Fees {
 const parts = ['baseFee', 'tip', 'l1Fee'] as const
 
 /**
- * Creates a function that returns the fees from the reports of all healthy nodes: the median of each part, the lower one of two. So one node neither drains
+ * Creates a function that returns the fees from the reports of the healthy nodes: the median of each part, the lower one of two. So one node neither drains
  * an account nor makes everything too expensive. Where nodes are missing and the others contradict each other, each part is at least half of its last sound
  * value, because one of them may lie. When fewer nodes than a majority report, each part is at most twice what the last majority reported.
  * If no majority has reported since the process started, the few that do suffice, within the network's `gasFees`.
@@ -77,19 +78,18 @@ interface Reported {
 }
 
 /**
- * Queries all nodes at once that answer, also those that are behind: of two nodes, one that invents blocks makes the other count as behind. Those that
- * answer suffice, and one that answers late delays the others little.
+ * Queries the healthy nodes at once, and where they are no majority also those that are behind: of two nodes, one that invents blocks makes the other
+ * count as behind. Those that answer suffice, and one that answers late delays the others little.
  */
 async function reportedFees(
   { voters, wait }: Pick<NodeRpc, 'voters' | 'wait'>,
   { network, isFirst, learn }: FeeQuery,
 ): Promise<Reported> {
   const reports: Fees[] = []
-  const answering = voters.filter(
-    ({ node: { state } }) => state === 'up' || state === 'unchecked' || state === 'behind',
-  )
+  const inState = (...states: readonly NodeState[]) => voters.filter(({ node: { state } }) => states.includes(state))
+  const [healthy, answering] = [inState('up', 'unchecked'), inState('up', 'unchecked', 'behind')]
   const { voters: electors, needed } = electorateOf(voters)
-  const queried = answering.length > 0 ? answering : electors
+  const queried = healthy.length >= needed ? healthy : answering.length > 0 ? answering : electors
   let open = queried.length
   const query = async ({ rpc }: Voter): Promise<number> => {
     try {

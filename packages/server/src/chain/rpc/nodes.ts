@@ -2,7 +2,8 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
 
 /**
- * `unchecked`: its chain ID is not known yet. `behind`: it answers, but its head is behind the others; used only when no other node answers.
+ * `unchecked`: its chain ID is not known yet. `behind`: it answers, but its head is behind the others; used only when no other node answers, and for fees
+ * where the others are no majority.
  * `suspended`: it failed; probed in the background and used only when no other node is left. `refused`: it reports another chain ID and is never
  * used.
  */

@@ -7,6 +7,7 @@ import { type AccountId, newId, type OrganisationId } from '../../platform/ids.t
 import type { Page } from '../../platform/operation.ts'
 import { roles } from '../../platform/roles.ts'
 import { openNumberCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
+import { refuseEndedCaller } from '../callers/index.ts'
 import {
   type Acting,
   auditIn,
@@ -269,6 +270,7 @@ export function acceptInvitation(
     const { id } = await callersAccount(ctx, tx)
     const role = await markAccepted(tx, organisationId, id, ctx.clock.now())
     if (role === undefined) throw fail('invitation-not-found')
+    if (ctx.actor.kind === 'api-key') await refuseEndedCaller(ctx, tx, 'viewer')
     if (ctx.actor.kind === 'api-key' && (role === 'owner' || role === 'admin'))
       throw failPlatform('role-not-allowed', {
         detail:

@@ -255,7 +255,7 @@ function watch(
 
 /** Ties the Idempotency-Key to the payment and records it, last in its transaction, unless the caller lost access meanwhile. */
 async function commitKeyAndAudit(
-  ctx: Pick<Ctx, 'actor' | 'audit' | 'idempotency' | 'tenant'>,
+  ctx: Pick<Ctx, 'actor' | 'audit' | 'idempotency' | 'person' | 'tenant'>,
   tx: Tx,
   transferId: TransferId,
   { offer, plan }: Planned,
