@@ -1,9 +1,10 @@
 import { type Address, bytesToHex, hexToBytes, type Network, networkByName, topics } from '@purser/protocol'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { fail } from '../../src/chain/errors.ts'
 import { amountsOnHold } from '../../src/features/wallets/screening/deposit-store.ts'
 import { listed } from '../hold-stage.ts'
 import { aFakeChain, aTx, type FakeChain, type Lies } from './fake-chain.ts'
-import { aFollowStage, anAddress, begin, type FollowStage, transfer } from './follow-stage.ts'
+import { aFollowStage, anAddress, begin, type FollowReads, type FollowStage, transfer } from './follow-stage.ts'
 
 /** Deposits are final long after the second reading, as on main networks. */
 const finalAfter = 60
@@ -97,6 +98,128 @@ test.each([
   },
 )
 
+test.each([0, 1, 2])(
+  'node %i of three that invents the block before the head, with a transfer, holds no money and delays no deposit',
+  async (place) => {
+    const wallet = await stage.wallet({ prefix: 'mwt' })
+    await begin(stage, chain.node())
+    const falseHash = (number: number): string => `0x${'7'.repeat(60)}${number.toString(16).padStart(4, '0')}`
+    const isBefore = (block: object, distance: number) =>
+      'number' in block && Number(block.number) === chain.height - distance
+    const inventing = inventor(anAddress(), wallet.address, (number) =>
+      number === chain.height - 1 ? `0x${'5'.repeat(64)}` : undefined,
+    )
+    const lies: Lies = {
+      block(block) {
+        if (block !== null && isBefore(block, 0)) return { ...block, parentHash: falseHash(chain.height - 1) }
+        if (block !== null && isBefore(block, 1))
+          return { ...block, hash: falseHash(chain.height - 1), logsBloom: undefined }
+        return block
+      },
+      logs(real, filter) {
+        const shown = inventing.logs?.(real, filter)
+        if (!Array.isArray(shown)) return shown
+        const withFalseHash = (log: Record<string, unknown>) =>
+          Number(log.blockNumber) === chain.height - 1 ? { ...log, blockHash: falseHash(chain.height - 1) } : log
+        return shown.map(withFalseHash)
+      },
+    }
+    const follow = await stage.follower(threeWith(place, lies))
+    for (let pair = 0; pair < 15; pair++) {
+      chain.mineMany(2)
+      await follow()
+      expect(await onHoldAt(wallet.id)).toEqual(nothing)
+    }
+    expect(await stage.rows()).toEqual([])
+    chain.mine([aTx(transfer(stage.usdc, wallet.address, 7n))])
+    chain.mine()
+    await follow()
+    expect(await statuses()).toEqual(['pending 7'])
+  },
+)
+
+test('an invented block of one node is not booked while only one other node can be read', async () => {
+  const wallet = await stage.wallet({ prefix: 'mwt' })
+  await begin(stage, chain.node())
+  const paidIn = chain.height + 1
+  const falseHash = `0x${'7'.repeat(64)}`
+  const inventing = inventor(anAddress(), wallet.address, (number) =>
+    number === paidIn ? `0x${'5'.repeat(64)}` : undefined,
+  )
+  const lies: Lies = {
+    block(block) {
+      if (Number(block?.number) === paidIn + 1) return { ...block, parentHash: falseHash }
+      return Number(block?.number) === paidIn ? { ...block, hash: falseHash, logsBloom: undefined } : block
+    },
+    logs(real, filter) {
+      const shown = inventing.logs?.(real, filter)
+      return Array.isArray(shown) ? shown.map((log) => ({ ...log, blockHash: falseHash })) : shown
+    },
+  }
+  const busy: Lies = { refusal: () => 'too busy' }
+  const follow = await stage.follower([chain.node(lies), chain.node(), chain.node(busy)])
+  chain.mineMany(2)
+  await expect(follow()).rejects.toMatchObject({ code: 'chain-unavailable' })
+  expect(await stage.rows()).toEqual([])
+  delete busy.refusal
+  await follow()
+  expect(await stage.rows()).toEqual([])
+})
+
+/** Votes of which each takes six seconds, counted, and whether other nodes can be read. */
+function slowVotes() {
+  const state = { nowMs: 0, votes: 0, verdict: 'no' as 'no' | 'undecided', isReadable: true }
+  const unreadable = { transfers: async () => Promise.reject(fail('chain-unavailable')) }
+  const wrap = (reads: FollowReads): FollowReads => ({
+    ...reads,
+    eachNode: () => (state.isReadable ? reads.eachNode() : [unreadable, unreadable, unreadable]),
+    async areInvented(claims) {
+      if (claims.length === 0) return []
+      state.votes += 1
+      state.nowMs += 6_000
+      return claims.map(() => state.verdict)
+    },
+  })
+  return { state, own: { wrap, nowMs: () => state.nowMs } }
+}
+
+test('votes on the transfers of a range end after ten seconds, and several nodes are read', async () => {
+  const wallet = await stage.wallet({ prefix: 'mwt' })
+  const { state, own } = slowVotes()
+  await begin(stage, chain.node())
+  const follow = await stage.follower([chain.node(), chain.node(), chain.node()], own)
+  chain.mine(Array.from({ length: 350 }, () => aTx(transfer(stage.usdc, wallet.address, 7n))))
+  await follow()
+  expect(state.votes).toBe(2)
+  expect(await stage.rows()).toHaveLength(350)
+})
+
+test('while the nodes are undecided, a range costs one vote when it is first read, and votes of the second reading end after ten seconds', async () => {
+  const wallet = await stage.wallet({ prefix: 'mwt' })
+  const { state, own } = slowVotes()
+  Object.assign(state, { verdict: 'undecided', isReadable: false })
+  await begin(stage, chain.node())
+  const follow = await stage.follower([chain.node(), chain.node(), chain.node()], own)
+  chain.mine(Array.from({ length: 350 }, () => aTx(transfer(stage.usdc, wallet.address, 7n))))
+  await follow()
+  expect(state.votes).toBe(1)
+  expect(await stage.rows()).toHaveLength(350)
+  state.isReadable = true
+  chain.mineMany(30)
+  await follow()
+  expect(state.votes).toBe(3)
+})
+
+test('the transfers of one transaction cost one vote', async () => {
+  const wallet = await stage.wallet({ prefix: 'mwt' })
+  const { state, own } = slowVotes()
+  await begin(stage, chain.node())
+  const follow = await stage.follower([chain.node(), chain.node(), chain.node()], own)
+  chain.mine([aTx(...Array.from({ length: 150 }, () => transfer(stage.usdc, wallet.address, 7n)))])
+  await follow()
+  expect(state.votes).toBe(1)
+})
+
 test('a deposit of which the first node reports another amount is booked at once as the others have it', async () => {
   const wallet = await stage.wallet({ prefix: 'mwt' })
   await begin(stage, chain.node())
@@ -112,14 +235,15 @@ test('a transfer that was booked while the nodes were undecided is withdrawn wit
   await begin(stage, chain.node())
   const real = aTx(transfer(stage.usdc, wallet.address, 7n))
   const paidIn = chain.height + 1
-  // The other nodes have the block before its receipts.
-  const others: Lies = { receipt: () => null }
+  // The other nodes have the block before its receipts and logs.
+  const others: Lies = { receipt: () => null, refusal: () => 'too busy' }
   const lies = inventor(anAddress(), wallet.address, (number) => (number === paidIn ? real.hash : undefined))
   const follow = await stage.follower([chain.node(lies), chain.node(others), chain.node(others)])
   chain.mine([real])
   await follow()
   expect((await statuses()).sort()).toEqual([`pending ${huge}`, 'pending 7'])
   delete others.receipt
+  delete others.refusal
   for (let block = 0; block < 25; block++) {
     chain.mine()
     await follow()

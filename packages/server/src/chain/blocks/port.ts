@@ -105,7 +105,8 @@ export interface ConfirmedReads {
   confirmTransfers(claims: readonly TransferClaim[]): Promise<readonly NodeVerdict[]>
   /**
    * Whether a node invented each transfer: `yes` if a majority has its block, by the hash, without the transfer, at any depth; `no` if a majority has the
-   * transfer in that block. Always `no` with fewer than three nodes, where none can be outvoted. Suspends no node.
+   * transfer in that block. Always `no` with fewer than three nodes, where none can be outvoted. Suspends no node, and
+   * waits a second at most for the last nodes.
    */
   areInvented(claims: readonly TransferClaim[]): Promise<readonly NodeVerdict[]>
   /**

@@ -1,10 +1,11 @@
 import type { Network } from '@purser/protocol'
 import { isProblem } from '../../platform/errors.ts'
+import { pause } from '../../platform/work/loop.ts'
 import { presentBlock, readBlock } from '../blocks/parse.ts'
 import { collectMost } from './acceptance.ts'
 import type { DecisionBlock, Finality } from './port.ts'
 import { invalidResponse, quantity } from './read.ts'
-import type { NodeRpc, Rpc, Voter } from './rpc.ts'
+import type { NodeRpc, Rpc, Voter, Wait } from './rpc.ts'
 
 /** The number of questions, and how to query one node for all of them. A response of `undefined` is no vote. */
 interface Ballot<T, From = Rpc> {
@@ -12,6 +13,8 @@ interface Ballot<T, From = Rpc> {
   readonly ask: (node: From) => Promise<readonly (T | undefined)[]>
   /** Which questions, all by default with `true`, are about the newest blocks, where honest nodes may differ: nobody is suspended for them. */
   readonly isAtHead?: true | ((question: number) => boolean)
+  /** How long to wait for the remaining nodes, in milliseconds, once as many have answered as must agree. Default: until they answer or time out. */
+  readonly lateMs?: number
 }
 
 type Vote = <T extends string | bigint>(ballot: Ballot<T>) => Promise<readonly (T | undefined)[]>
@@ -68,7 +71,7 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
     (voters: readonly Voter[], mayVote: (voter: Voter) => Promise<void> = async () => {}): Vote =>
     ({ ask, ...ballot }) => {
       const askOne = (voter: Voter) => mayVote(voter).then(() => ask(voter.rpc))
-      return poll(voters, { ...ballot, ask: askOne }, { needed, suspend: ({ node }) => rpc.suspend(node) })
+      return poll(voters, { ...ballot, ask: askOne }, { needed, wait, suspend: ({ node }) => rpc.suspend(node) })
     }
   return {
     size: rpc.voters.length,
@@ -165,15 +168,18 @@ async function agreedAmong(
 
 interface Rule {
   readonly needed: number
+  readonly wait: Wait | undefined
   readonly suspend: (voter: Voter) => void
 }
 
-/** Resolves as soon as every question has a majority. Waits for a slow node only when the others do not suffice. */
+/** Resolves as soon as every question has a majority. Waits for a slow node only when the others do not suffice, and with `lateMs` only so long. */
 function poll<T extends string | bigint>(
   voters: readonly Voter[],
-  { count, ask, isAtHead }: Ballot<T, Voter>,
-  { needed, suspend }: Rule,
+  { count, ask, isAtHead, lateMs }: Ballot<T, Voter>,
+  { needed, suspend, wait = pause }: Rule,
 ): Promise<readonly (T | undefined)[]> {
+  const waiting = new AbortController()
+  let isWaiting = false
   const cast: NodeResponse<readonly (T | undefined)[]>[] = []
   const outcome = () =>
     Array.from({ length: count }, (_, index) =>
@@ -182,12 +188,15 @@ function poll<T extends string | bigint>(
         needed,
       ),
     )
-  return new Promise((resolve, reject) => {
+  return new Promise<readonly (T | undefined)[]>((resolve, reject) => {
     const requests = voters.map((voter) =>
       eachOf([voter], ask).then((votes) => {
         cast.push(...votes)
         const decided = outcome()
-        if (decided.every((response) => response !== undefined)) resolve(decided)
+        if (decided.every((response) => response !== undefined)) return resolve(decided)
+        if (lateMs === undefined || isWaiting || cast.length < needed) return
+        isWaiting = true
+        void wait(lateMs, waiting.signal).then(() => resolve(outcome()), reject)
       }),
     )
     Promise.all(requests).then(() => {
@@ -198,7 +207,7 @@ function poll<T extends string | bigint>(
       for (const { voter } of dissenting) suspend(voter)
       resolve(decided)
     }, reject)
-  })
+  }).finally(() => waiting.abort())
 }
 
 function majority<T>(votes: readonly (T | undefined)[], needed: number): T | undefined {

@@ -1,4 +1,4 @@
-import { type Hex, networkByName } from '@purser/protocol'
+import { type Address, type Hex, networkByName } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import { createQuorum } from './quorum.ts'
 import { readReceipt } from './read.ts'
@@ -59,6 +59,33 @@ async function readAmong<T>(
   await new Promise(setImmediate)
   return { result, suspended }
 }
+
+test('a vote on new transfers waits a second at most for the last node, and not at all where the others agree', async () => {
+  const network = networkByName('base')
+  if (network === undefined) throw new Error('no such network')
+  const silent: Rpc = { ...aNode({ head: 9 }), batch: () => new Promise(() => {}) }
+  const waits: number[] = []
+  const reads = createTransferReads(
+    network,
+    createQuorum(network, {
+      voters: [silent, aNode({ head: 9 }), aNode({ head: 9 })].map((rpc, index) => ({
+        node: { index: index + 1, url: '', state: 'up' as const },
+        rpc,
+      })),
+      wait: async (ms) => void waits.push(ms),
+      suspend: () => {},
+      probe: async () => {},
+      compareHeads: async () => {},
+      agreedHead: () => 0n,
+    }),
+  )
+  const account: Address = `0x${'a'.repeat(40)}`
+  const claim = { token: account, to: account, txHash: hash, blockNumber: 9n, isOf: () => true }
+  expect(await reads.areInvented([{ ...claim, blockHash }])).toEqual(['yes'])
+  expect(waits).toEqual([])
+  expect(await reads.areInvented([{ ...claim, blockHash: replacedHash }])).toEqual(['undecided'])
+  expect(waits).toEqual([1_000])
+})
 
 test('a node that is one block ahead of the others, or behind, is not suspended for what it reports of its newest block', async () => {
   for (const [heads, verdict] of [

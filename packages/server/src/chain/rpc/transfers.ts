@@ -8,6 +8,9 @@ import { isRecord, type Rpc, type RpcCall, type RpcResponse } from './rpc.ts'
 
 type Vote = 'yes' | 'no'
 
+/** How long a vote on new transfers waits for late nodes: one that answers just before its time-out must not delay each vote. */
+const lateMs = 1_000
+
 /** Transfer reads at the depth for deposits, confirmed by a majority. */
 export function createTransferReads(network: Network, quorum: Quorum): ConfirmedReads {
   const decide = () => quorum.decide(network.depositFinality)
@@ -27,7 +30,7 @@ export function createTransferReads(network: Network, quorum: Quorum): Confirmed
       if (claims.length === 0 || quorum.size < 3) return claims.map(() => 'no')
       const ask = async (rpc: Rpc) =>
         (await judge(rpc, claims)).map((vote): Vote | undefined => vote && (vote === 'no' ? 'yes' : 'no'))
-      return (await quorum.vote({ count: claims.length, ask, isAtHead: true })).map(verdictOf)
+      return (await quorum.vote({ count: claims.length, ask, isAtHead: true, lateMs })).map(verdictOf)
     },
     async areFinal(blocks) {
       const decision = blocks.length === 0 ? undefined : await decide()

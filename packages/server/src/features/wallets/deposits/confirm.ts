@@ -88,15 +88,16 @@ export async function withdrawDenied(
 }
 
 /**
- * Withdraws the pending rows of a range of blocks that a majority denies, at any depth: where it was undecided when they were read. Returns how
- * many.
+ * Withdraws the pending rows of a range of blocks that a majority denies, at any depth: where it was undecided when they were read. Begins no
+ * further vote after ten seconds: the rows that are left are decided when they are final. Returns how many.
  */
 export async function withdrawInvented(
   deps: Deps & { readonly reads: Pick<ConfirmedReads, 'areInvented'> },
   lease: WatcherLease,
   network: Network,
-  { from, to }: { readonly from: bigint; readonly to: bigint },
+  { from, to, nowMs }: { readonly from: bigint; readonly to: bigint; readonly nowMs: () => number },
 ): Promise<number> {
+  const untilMs = nowMs() + turnMsMax
   let withdrawn = 0
   let after: ConfirmedTo = { blockNumber: from, id: 'wtx_' }
   for (;;) {
@@ -108,7 +109,7 @@ export async function withdrawInvented(
       rows.filter((_, index) => verdicts[index] === 'yes'),
     )
     const last = rows.at(-1)
-    if (last === undefined || rows.length < rowsMost) return withdrawn
+    if (last === undefined || rows.length < rowsMost || nowMs() >= untilMs) return withdrawn
     after = last
   }
 }

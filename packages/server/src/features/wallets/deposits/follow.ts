@@ -1,4 +1,4 @@
-import type { Address, Network } from '@purser/protocol'
+import type { Network } from '@purser/protocol'
 import type {
   BlockReads,
   ConfirmedReads,
@@ -10,13 +10,22 @@ import type {
 import { fail } from '../../../chain/errors.ts'
 import type { ScreeningPort } from '../../../partners/screening/port.ts'
 import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
+import { isProblem } from '../../../platform/errors.ts'
 import { isVirtual } from './booking.ts'
 import { type ConfirmedTo, confirmUpTo, withdrawDenied, withdrawInvented } from './confirm.ts'
 import { findCursor, listScannedBlocks, type ScannedBlock, type WatcherLease } from './cursor-store.ts'
 import { contradictedIn, contradicts, rewind } from './fork.ts'
 import { type BalanceReads, recordOpenings } from './opening.ts'
 import { afterFailure, afterSuccess, checkLagOf, firstSize, nextRange, type RangeSize, windowOf } from './range-size.ts'
-import { type Believed, headersOf, readAtSeveral, unionOf, withoutDenied, withoutInvented } from './several-nodes.ts'
+import {
+  type Believed,
+  headersOf,
+  readAtSeveral,
+  refuseReplaced,
+  unionOf,
+  withoutDenied,
+  withoutInvented,
+} from './several-nodes.ts'
 import { LeadLost, RowsContradicted, type Scan, storeScan } from './store-scan.ts'
 import { findOldestPending, type TransactionRow } from './transaction-store.ts'
 import type { Watched } from './watched.ts'
@@ -52,7 +61,7 @@ interface Checking extends SizeState {
 const skippedPassesMax = 16
 
 interface Disputed {
-  /** The first node contradicted blocks or invented transfers up to here: they are read at several nodes, because it would show the same again. */
+  /** The first node contradicted blocks, or showed transfers that no majority confirms, up to here: others are read, as it would show the same again. */
   to: bigint
   /** The nodes were undecided about transfers of new blocks up to here: the second reading lets them vote again. */
   undecidedTo: bigint
@@ -250,62 +259,80 @@ async function readRange(
   // After the head is read: an address that was committed before any of these blocks is then in the set.
   await watched.refresh()
   const known = await knownAround(following, range)
-  const readings = await readingsOf(following, { head, range, known, isDisputed: range.from <= disputed.to })
-  const contradicted = contradictedIn(
-    readings.flatMap(({ headers }) => headers),
-    known,
-  )
+  const believed = await believedReadings(following, { head, range, known, disputed })
+  const shown = believed.readings.flatMap(({ headers }) => headers)
+  const contradicted = contradictedIn(shown, known)
   if (contradicted !== undefined) {
     await rewind({ ...deps, reads }, lease, network, contradicted)
     if (range.isSecond) disputed.to = position.scanned
     return 'rewound'
   }
-  const believed = await believedOf(following, range, readings)
-  if (believed.invented > 0 && !range.isSecond && range.from > disputed.to) {
-    disputed.to = range.to
-    return readRange(following, { position, head, range, disputed })
-  }
   const cursor = range.isSecond ? { ...position, checked: range.to } : { ...position, scanned: range.to }
   const scan = {
-    headers: headersOf(readings),
+    headers: headersOf(believed.readings),
     transfers: await unionOf(following, believed.readings),
     cursor,
     isAdding: range.isSecond,
   }
-  const fresh = await store(following, scan)
-  if (believed.isUndecided && !range.isSecond) disputed.undecidedTo = range.to
+  // Before the range is stored: where either fails, both are repeated.
   if (range.isSecond && range.from <= disputed.undecidedTo) await voteAgain(following, range)
+  const fresh = await store(following, scan)
+  if (believed.undecided.length > 0 && !range.isSecond) disputed.undecidedTo = range.to
   if (range.isSecond && fresh > 0)
     deps.log.warn({ network: network.name, fresh }, 'a node had omitted logs of a block; the second reading found them')
   return cursor
 }
 
+interface ReadingOf {
+  readonly head: PlacedBlock
+  readonly range: Range
+  readonly known: readonly ScannedBlock[]
+  readonly isDisputed: boolean
+}
+
 /**
- * The readings without transfers that a node invented. Nobody votes on blocks so old that not every header is read: their rows are confirmed or withdrawn
- * at the end of the same pass.
+ * The readings of a range without transfers that a node invented. Where a majority does not confirm each transfer of one node, the range is read again at
+ * several nodes. If too few can be read, its transfers count unless a majority denies one or has another block.
  */
-async function believedOf(
+async function believedReadings(
   following: Following,
-  { headers }: Range,
-  readings: readonly ScannedRange[],
+  { disputed, ...reading }: Omit<ReadingOf, 'isDisputed'> & { readonly disputed: Disputed },
 ): Promise<Believed> {
-  if (headers === 'ends') return { readings, invented: 0, isUndecided: false }
+  const { range } = reading
+  const isDisputed = range.from <= disputed.to
+  const first = await believedOf(following, { ...reading, isDisputed })
+  const { invented, undecided } = first
+  const isDoubtful = invented > 0 || (first.readings.length === 1 && undecided.length > 0)
+  if (range.isSecond || isDisputed || !isDoubtful) return first
+  disputed.to = range.to
+  return believedOf(following, { ...reading, isDisputed: true }).catch(async (error: unknown) => {
+    if (invented > 0 || !isProblem(error, 'chain-unavailable')) throw error
+    await refuseReplaced(following, undecided)
+    return first
+  })
+}
+
+/** Reads and votes. There is no vote on blocks that contradict remembered ones, or of which not every header is read: their rows wait until they are final. */
+async function believedOf(following: Following, reading: ReadingOf): Promise<Believed> {
+  const readings = await readingsOf(following, reading)
+  const headers = readings.flatMap((one) => one.headers)
+  if (reading.range.headers === 'ends' || contradicts(headers, reading.known))
+    return { readings, invented: 0, undecided: [] }
   const { deps, network, watched } = following
-  const isWanted = ({ from, to }: TokenTransfer): boolean =>
-    watched.hasTopic(topicOf(to)) || watched.hasTopic(topicOf(from))
-  const believed = await withoutInvented(following, readings, isWanted)
+  const believed = await withoutInvented(following, readings, wantedBy(watched))
   const { invented } = believed
   if (invented > 0) deps.log.error({ network: network.name, invented }, 'a node invents transfers; they are not booked')
   return believed
 }
 
-function topicOf(account: Address): string {
-  return `0x${'0'.repeat(24)}${account.slice(2)}`
+function wantedBy(watched: Watched): IsWanted {
+  return (from, to) => watched.hasTopic(to) || watched.hasTopic(from)
 }
 
 /** Withdraws rows of the range about which the nodes were undecided when they were booked, and which a majority denies now. */
-async function voteAgain({ deps, reads, network, lease }: Following, range: Range): Promise<void> {
-  const withdrawn = await withdrawInvented({ ...deps, reads }, lease, network, range)
+async function voteAgain(following: Following, range: Range): Promise<void> {
+  const { deps, reads, network, lease, nowMs = () => performance.now() } = following
+  const withdrawn = await withdrawInvented({ ...deps, reads }, lease, network, { ...range, nowMs })
   if (withdrawn > 0)
     deps.log.error({ network: network.name, withdrawn }, 'a node invented transfers; they are withdrawn')
 }
@@ -313,21 +340,11 @@ async function voteAgain({ deps, reads, network, lease }: Following, range: Rang
 /** One node's reading of new blocks; those of several for the second reading, and where the one contradicts what was read before. */
 async function readingsOf(
   { network, reads, watched }: Following,
-  {
-    head,
-    range,
-    known,
-    isDisputed,
-  }: {
-    readonly head: PlacedBlock
-    readonly range: Range
-    readonly known: readonly ScannedBlock[]
-    readonly isDisputed: boolean
-  },
+  { head, range, known, isDisputed }: ReadingOf,
 ): Promise<readonly ScannedRange[]> {
   const tokens = network.tokens.map(({ address }) => address)
   const whole = { ...range, tokens, accounts: () => watched.topics(), isForwarding: isVirtual }
-  const isWanted: IsWanted = (from, to) => watched.hasTopic(to) || watched.hasTopic(from)
+  const isWanted = wantedBy(watched)
   if (!range.isSecond && !isDisputed) {
     const hash = range.to === head.number ? head.hash : undefined
     const one = await reads.transfers({ ...whole, hash }, isWanted)

@@ -1,3 +1,4 @@
+import type { Address } from '@purser/protocol'
 import type {
   BlockHeader,
   BlockRange,
@@ -17,8 +18,13 @@ import { contradicts } from './fork.ts'
 /** Number of nodes that read a range, if there are that many, so that a single node cannot hide a transfer. */
 const nodesMost = 2
 
+/** How long votes on the transfers of one range begin: each of them may wait a second for a node that answers late. */
+const votesMsMost = 10_000
+
 export interface Several {
   readonly reads: BlockReads & ConfirmedReads
+  /** The clock of durations; default `performance.now`. */
+  readonly nowMs?: () => number
 }
 
 /**
@@ -106,7 +112,7 @@ function claimOf(transfer: TokenTransfer): TransferClaim {
   return { ...transfer, isOf }
 }
 
-/** Most transfers of one vote, each with a receipt. */
+/** Most transactions of one vote, each with a receipt. */
 const votedMost = 100
 
 /** The readings without invented transfers, and the result of the vote. */
@@ -114,44 +120,67 @@ export interface Believed {
   readonly readings: readonly ScannedRange[]
   /** How many transfers a majority denies. */
   readonly invented: number
-  /** Whether the nodes are undecided about another one. */
-  readonly isUndecided: boolean
+  /** The transfers about which the nodes are undecided, and those on which they did not vote in time. */
+  readonly undecided: readonly TokenTransfer[]
 }
 
 /**
  * Removes transfers that one node invented. All nodes vote on the wanted transfers, except on those that two readings have. A transfer remains unless a
- * majority has its block without it. Of a single reading only the first such transfers are removed.
+ * majority has its block without it. Of a single reading only the first such transfers are removed: votes end where one does not confirm each transfer.
  */
 export async function withoutInvented(
-  { reads }: Several,
+  { reads, nowMs = () => performance.now() }: Several,
   readings: readonly ScannedRange[],
-  isWanted: (transfer: TokenTransfer) => boolean,
+  isWanted: IsWanted,
 ): Promise<Believed> {
   const lone = [...shownOnce(readings, isWanted).values()]
-  const verdicts: NodeVerdict[] = []
-  // Where the only reading has an invented transfer, the range is read again at others: a node must not cause any number of votes.
-  const isEnough = () => readings.length === 1 && verdicts.includes('yes')
-  for (let at = 0; at < lone.length && !isEnough(); at += votedMost)
-    verdicts.push(...(await reads.areInvented(lone.slice(at, at + votedMost).map(claimOf))))
-  const invented = new Set(lone.filter((_, index) => verdicts[index] === 'yes').map(identityOf))
+  const untilMs = nowMs() + votesMsMost
+  const verdicts = new Map<TokenTransfer, NodeVerdict>()
+  for (const some of votesOf(lone)) {
+    if (nowMs() >= untilMs) break
+    const found = await reads.areInvented(some.map(claimOf))
+    some.forEach((transfer, index) => {
+      verdicts.set(transfer, found[index] ?? 'undecided')
+    })
+    // The range is then read again at other nodes: the one that was read must not cause any number of votes.
+    if (readings.length === 1 && found.some((verdict) => verdict !== 'no')) break
+  }
+  const invented = new Set(lone.filter((transfer) => verdicts.get(transfer) === 'yes').map(identityOf))
   const isKept = (transfer: TokenTransfer): boolean => !invented.has(identityOf(transfer))
   return {
     readings:
       invented.size === 0 ? readings : readings.map((one) => ({ ...one, transfers: one.transfers.filter(isKept) })),
     invented: invented.size,
-    isUndecided: verdicts.includes('undecided'),
+    undecided: lone.filter((transfer) => (verdicts.get(transfer) ?? 'undecided') === 'undecided'),
   }
 }
 
+/** The transfers in parts for one vote each. Those of one transaction are in the same part. */
+function votesOf(transfers: readonly TokenTransfer[]): TokenTransfer[][] {
+  const ofEach = [...Map.groupBy(transfers, ({ txHash }) => txHash).values()]
+  return Array.from({ length: Math.ceil(ofEach.length / votedMost) }, (_, index) =>
+    ofEach.slice(index * votedMost, (index + 1) * votedMost).flat(),
+  )
+}
+
+/** Throws `chain-unavailable` if a majority has other blocks than those of these transfers: one node invented them. */
+export async function refuseReplaced({ reads }: Several, transfers: readonly TokenTransfer[]): Promise<void> {
+  const blocks = transfers.map(({ blockNumber: number, blockHash: hash }) => ({ number, hash }))
+  const each = new Map(blocks.map((block) => [`${block.number} ${block.hash}`, block]))
+  if ((await reads.areReplaced([...each.values()])).includes('yes'))
+    throw fail('chain-unavailable', {}, new Error('a majority has other blocks than those of a node’s transfers'))
+}
+
 /** The wanted transfers that fewer than two readings have, by what identifies them. */
-function shownOnce(
-  readings: readonly ScannedRange[],
-  isWanted: (transfer: TokenTransfer) => boolean,
-): ReadonlyMap<string, TokenTransfer> {
+function shownOnce(readings: readonly ScannedRange[], isWanted: IsWanted): ReadonlyMap<string, TokenTransfer> {
   const counts = new Map<string, number>()
   const lone = new Map<string, TokenTransfer>()
   for (const { transfers } of readings) {
-    const own = new Map(transfers.filter(isWanted).map((transfer) => [identityOf(transfer), transfer]))
+    const own = new Map(
+      transfers
+        .filter(({ from, to }) => isWanted(topicOf(from), topicOf(to)))
+        .map((transfer) => [identityOf(transfer), transfer]),
+    )
     for (const [identity, transfer] of own) {
       const count = (counts.get(identity) ?? 0) + 1
       counts.set(identity, count)
@@ -160,4 +189,8 @@ function shownOnce(
     }
   }
   return lone
+}
+
+function topicOf(account: Address): string {
+  return `0x${'0'.repeat(24)}${account.slice(2)}`
 }
