@@ -35,6 +35,15 @@ async function anAgent() {
   return { post, revoke: () => call('DELETE', `${keys}/${id}`) }
 }
 
+/** A new member of the organisation, and its owner. */
+async function aPerson(role: 'admin' | 'member') {
+  const { world, org } = stage
+  const owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
+  const email = `${role}-${stranger().slice(2, 10)}@example.com`
+  const person = await invite(world, { owner, organisationId: org.id, email, role })
+  return { owner, person, accountId: String((await person.call('GET', '/account')).body.id) }
+}
+
 /** Sends requests that store movements of a wallet, and ends the access of callers once the first of them waits for the wallet's lock. */
 async function whileStoring(
   { id }: Managed,
@@ -108,11 +117,7 @@ test.each([
   ['was removed', 'DELETE', undefined],
   ['is a member now', 'PATCH', { role: 'member' }],
 ])('a policy of an admin who %s while it waits for the wallet is not set', async (_, method, change) => {
-  const { world, org } = stage
-  const owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
-  const email = `admin-${stranger().slice(2, 10)}@example.com`
-  const admin = await invite(world, { owner, organisationId: org.id, email, role: 'admin' })
-  const accountId = String((await admin.call('GET', '/account')).body.id)
+  const { owner, person: admin, accountId } = await aPerson('admin')
   const master = await aMaster(stage)
   const at = `/wallet-infra/master-wallets/${master.id}/policy`
   const policy = { operations: {}, tokens: {} }
@@ -130,11 +135,7 @@ test.each([
   ['was removed', 'DELETE', undefined],
   ['is a member now', 'PATCH', { role: 'member' }],
 ])('an approval of an admin who %s while it waits for the wallet is none', async (_, method, change) => {
-  const { world, org } = stage
-  const owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
-  const email = `admin-${stranger().slice(2, 10)}@example.com`
-  const admin = await invite(world, { owner, organisationId: org.id, email, role: 'admin' })
-  const accountId = String((await admin.call('GET', '/account')).body.id)
+  const { owner, person: admin, accountId } = await aPerson('admin')
   const master = await aMaster(stage)
   const policy = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: { approvalAbove: '1' } } }
   expect((await call('PUT', `/wallet-infra/master-wallets/${master.id}/policy`, policy)).status).toBe(200)
@@ -152,11 +153,7 @@ test.each([
   ['was removed', 'DELETE', undefined],
   ['may only read now', 'PATCH', { role: 'viewer' }],
 ])('a transfer of a person who %s while it waits to be stored moves nothing', async (_, method, change) => {
-  const { world, org } = stage
-  const owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
-  const email = `member-${stranger().slice(2, 10)}@example.com`
-  const member = await invite(world, { owner, organisationId: org.id, email, role: 'member' })
-  const accountId = String((await member.call('GET', '/account')).body.id)
+  const { owner, person: member, accountId } = await aPerson('member')
   const master = await aMaster(stage)
   const [refused] = await whileStoring(master, {
     send: () => [member.call('POST', path, bodyFrom(master))],
@@ -167,10 +164,7 @@ test.each([
 })
 
 test('a transfer, a policy and an approval of a person who signed out while they wait for the wallet have no effect', async () => {
-  const { world, org } = stage
-  const owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
-  const email = `admin-${stranger().slice(2, 10)}@example.com`
-  const admin = await invite(world, { owner, organisationId: org.id, email, role: 'admin' })
+  const { person: admin } = await aPerson('admin')
   const master = await aMaster(stage)
   const at = `/wallet-infra/master-wallets/${master.id}/policy`
   const policy = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: { approvalAbove: '50' } } }

@@ -41,11 +41,11 @@ interface FakeNode {
 
 function aNode(kind: Kind): FakeNode {
   let requested = 0
-  const held: (() => void)[] = []
+  const paused: (() => void)[] = []
   const logsOf = ({ fromBlock, toBlock }: { fromBlock: string; toBlock: string }): Promise<unknown> => {
     if (kind !== 'stalls') return Promise.resolve(kind === 'has it' ? [{ ...used, transactionHash }] : [])
     if (fromBlock !== toBlock) throw new Error('the range is too large')
-    return new Promise((resolve) => held.push(() => resolve([])))
+    return new Promise((resolve) => paused.push(() => resolve([])))
   }
   const resultOf = async (method: string, [first]: readonly unknown[]): Promise<unknown> => {
     requested += 1
@@ -75,7 +75,7 @@ function aNode(kind: Kind): FakeNode {
     rpc,
     requested: () => requested,
     answer() {
-      for (const resolve of held.splice(0)) resolve()
+      for (const resolve of paused.splice(0)) resolve()
     },
   }
 }
