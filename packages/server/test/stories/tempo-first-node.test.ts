@@ -95,8 +95,9 @@ test('while the first node is ahead, each read of a waiting request reads its re
   const before = requested()
   const payment = await pay()
   expect(payment.body.settlementPending).toBe(true)
-  // At most eight reads in a second, each confirmed by all nodes; at the first, second, fourth and eighth all are searched too.
-  expect(requested() - before).toBeLessThanOrEqual(8 + 4)
+  // At most eight reads in a second, each confirmed by all nodes; at the first, second, fourth and eighth all are searched too. The service's own follower may
+  // read the receipt once meanwhile, and search for it.
+  expect(requested() - before).toBeLessThanOrEqual(8 + 4 + 2)
   for (const node of nodes) node.tellTheTruth()
   await follow()
   expect(await statusOf(payment)).toBe('settled')
