@@ -11,12 +11,16 @@ afterAll(endToys)
 
 /** Changes of settings leave rows and audit records that nothing deletes. */
 
-const key = (name: string, shareOwner = 'org_1') =>
-  ({ actor: { kind: 'api-key', apiKeyId: `key_${name}` }, shareOwner }) as Pick<Caller, 'actor' | 'shareOwner'>
-const person = { actor: { kind: 'person', accountId: 'acc_1' }, shareOwner: 'org_1' } as Pick<
-  Caller,
-  'actor' | 'shareOwner'
->
+type Changing = Pick<Caller, 'actor' | 'shareOwner' | 'tenant'>
+
+const tenantOf = (environment: 'test' | 'live') => ({ organisationId: 'org_1', environment }) as const
+const key = (name: string, shareOwner = 'org_1', environment: 'test' | 'live' = 'live') =>
+  ({ actor: { kind: 'api-key', apiKeyId: `key_${name}` }, shareOwner, tenant: tenantOf(environment) }) as Changing
+const person = {
+  actor: { kind: 'person', accountId: 'acc_1' },
+  shareOwner: 'org_1',
+  tenant: tenantOf('live'),
+} as Changing
 
 /** A limit whose clock the test moves. */
 function aLimit() {
@@ -25,7 +29,7 @@ function aLimit() {
   return {
     pass: (ms: number) => (now = new Date(now.getTime() + ms)),
     /** Makes changes, and returns how long the caller waits for one more; 0 if it need not. */
-    change(caller: Pick<Caller, 'actor' | 'shareOwner'>, times = 1, cost = 1): unknown {
+    change(caller: Changing, times = 1, cost = 1): unknown {
       try {
         for (let time = 0; time < times; time += 1) settings.take(caller, cost)
         return 0
@@ -52,6 +56,14 @@ test('the keys of an owner make 5,000 changes at once and then one a second toge
   expect([change(person, 2_000), change(person)]).toEqual([0, 2])
   pass(1_000)
   expect([change(key('g')), change(key('g'))]).toEqual([0, 1])
+})
+
+test('test keys use up no changes of live keys of the same owner, and live keys none of test keys', () => {
+  const { change } = aLimit()
+  for (const name of ['a', 'b', 'c', 'd', 'e']) expect(change(key(name, 'org_1', 'test'), 1_000)).toBe(0)
+  expect([change(key('f', 'org_1', 'test')), change(key('g'), 1_000)]).toEqual([1, 0])
+  for (const name of ['h', 'i', 'j', 'k']) change(key(name), 1_000)
+  expect([change(key('l')), change(key('m', 'org_2', 'test'))]).toEqual([1, 0])
 })
 
 test('a change that was not made, or that one of two limits refused, counts in neither', () => {

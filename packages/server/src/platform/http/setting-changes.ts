@@ -6,20 +6,22 @@ import { readJson } from './json.ts'
 import { createLimiter, type Limiter } from './limits.ts'
 
 /**
- * How many changes of settings the keys of one owner may make: 5,000 at once, and then one a second. Each leaves a record in the audit log, and many
- * leave a row, which nothing deletes. The rates of requests alone would allow tens of millions a day.
+ * How many changes of settings the keys of one owner may make in one environment: 5,000 at once, and then one a second. Each leaves a record in the
+ * audit log, and many leave a row, which nothing deletes. The rates of requests alone would allow tens of millions a day.
  */
 const ownerLimit = { perSecond: 1, burst: 5_000 }
 /** The limit of one key, so that a leaked key cannot use up the limit of its owner, and of one person. */
 const callerLimit = { perSecond: 1 / 2, burst: 2_000 }
 
-/** Limits the changes of settings of each owner and of each caller. */
+type Changing = Pick<Caller, 'actor' | 'shareOwner' | 'tenant'>
+
+/** Limits the changes of settings of each owner in each environment, so that test keys cannot use up the limit of live keys, and of each caller. */
 export interface SettingChanges {
   /**
    * Counts a change before it is made. Does nothing if `cost` is undefined. Throws 429 if the caller has used up its limit. Returns a function that
    * undoes the count, for a call that changed nothing.
    */
-  take(caller: Pick<Caller, 'actor' | 'shareOwner'>, cost: number | undefined): () => void
+  take(caller: Changing, cost: number | undefined): () => void
 }
 
 /** Creates the limit of a process. */
@@ -27,12 +29,12 @@ export function limitSettingChanges(clock: Clock): SettingChanges {
   const ofOwners = createLimiter(ownerLimit, clock)
   const ofCallers = createLimiter(callerLimit, clock)
   return {
-    take({ actor, shareOwner }, cost) {
+    take({ actor, shareOwner, tenant: { environment } }, cost) {
       if (cost === undefined) return () => undefined
       const counted: { readonly limiter: Limiter; readonly who: string }[] = [
         { limiter: ofCallers, who: callerId(actor) },
       ]
-      if (actor.kind !== 'person') counted.push({ limiter: ofOwners, who: shareOwner })
+      if (actor.kind !== 'person') counted.push({ limiter: ofOwners, who: `${shareOwner}/${environment}` })
       const giveBack: (() => void)[] = []
       const giveAllBack = (): void => {
         for (const one of giveBack) one()
