@@ -64,7 +64,7 @@ function dependenciesOf(manifest: Manifest): ReadonlyMap<string, boolean> {
   return new Map([...needed, ...optional])
 }
 
-/** Where Node would find the package, seen from a directory. */
+/** Returns the directory in which Node finds the package, seen from a directory; undefined if there is none. */
 function locate(name: string, from: string): string | undefined {
   const workspace = published.find((candidate) => name === `@purser/${candidate}`)
   if (workspace !== undefined) return path.join(root, 'packages', workspace)

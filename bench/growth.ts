@@ -16,7 +16,7 @@ export interface GrowthPlan {
   readonly payments: number
   /** Requests of each kind, one after another. */
   readonly repeats: number
-  /** How long the idle service is watched. */
+  /** Milliseconds for which the idle service is watched. */
   readonly idleMs: number
 }
 
@@ -293,8 +293,8 @@ async function watchIdle(db: Db, ms: number): Promise<Idle> {
 }
 
 /**
- * How much slower a statement became, by its fastest run: the first runs after a start read what no other run has in memory. Those that stay
- * fast count as unchanged, and so does one that ran only once and took less than `onlyRunMsMax`.
+ * Returns the factor by which a statement became slower, by its fastest run: the first runs after a start read what no other run has in memory. Those
+ * that stay fast count as unchanged, and so does one that ran only once and took less than `onlyRunMsMax`.
  */
 function ratioOf({ id, minMs, calls }: Statement, before: Idle): number {
   if (calls === 1n && minMs < onlyRunMsMax) return 1

@@ -140,7 +140,10 @@ async function waitForLast(side: PurserSide, paymentId: string, deadline: number
   while (Date.now() < deadline && (await endsOf(side, [paymentId])).length === 0) await delay(lookMs)
 }
 
-/** When each payment was settled, according to the service. Payments that miss the deadline are omitted. */
+/**
+ * Returns the times at which payments were settled, according to the service, in milliseconds since 1970. Payments that miss the deadline are
+ * omitted.
+ */
 async function waitForAll(side: PurserSide, paymentIds: readonly string[], deadline: number): Promise<number[]> {
   for (;;) {
     const ends = await endsOf(side, paymentIds)

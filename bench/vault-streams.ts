@@ -139,7 +139,7 @@ async function emitToAll(
 }
 
 interface Stream {
-  /** When the next event comes; undefined if it does not come in time. */
+  /** Resolves with the time of the next event, by `performance.now()`; with undefined if it does not come within `msMax`. */
   next(msMax: number): Promise<number | undefined>
   leave(): void
 }

@@ -21,7 +21,7 @@ export const fullDerive: DerivePlan = { rounds: 3, derivedMs: 2_000, requests: 2
 export const quickDerive: DerivePlan = { rounds: 2, derivedMs: 700, requests: 6 }
 
 const perRequest = 1_000
-/** How many times viem's derivation alone the service must derive and store. */
+/** The service must derive and store at least this many times as many addresses a second as viem's derivation alone. */
 const factorLeast = 10
 const checked = 20
 /** Two callers with a wallet each: while one's children are written the other's are derived. */

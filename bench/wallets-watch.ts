@@ -21,7 +21,7 @@ export const quickWatch: WatchPlan = { addresses: sizes, blocks: 40, transfers: 
 /** Watched addresses that are paid in every block. */
 const paidPerBlock = 2
 const memoryMostMb = 150
-/** How much dearer a block may be among a million addresses than among ten thousand before the machine's noise is no excuse. */
+/** A block among a million addresses may cost at most this many times the CPU time of one among ten thousand: more cannot be the machine's noise. */
 const costFactorMost = 1.5
 
 /**

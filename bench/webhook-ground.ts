@@ -34,7 +34,7 @@ export interface WebhookGround {
   arrivedSince(count: number): Promise<readonly Arrived[]>
   /** Attempts on record of these webhooks, and how many deliveries, or events, still wait. */
   recorded(hooks: readonly Hook[]): Promise<{ readonly attempts: number; readonly waiting: number }>
-  /** How many of those that were kept whole are not signed as they must be. */
+  /** Returns the number of those that were kept whole and are not signed as they must be. */
   countUnsigned(arrived: readonly Arrived[], hooks: readonly Hook[]): Promise<number>
 }
 

@@ -46,7 +46,7 @@ export function cpuSentence(name: string, runs: readonly Cost[]): string {
   )
 }
 
-/** Where inside a process its milliseconds go, the largest parts first. */
+/** Returns a sentence with the parts of a process that use its milliseconds, the largest first. */
 export function profileSentence(shares: ReadonlyMap<string, number>, serviceMs: number): string {
   const largest = [...shares].toSorted(([, a], [, b]) => b - a).slice(0, placesMax)
   const listed = largest.map(([place, share]) => `${place} ${figure(share * serviceMs)} (${Math.round(share * 100)}%)`)

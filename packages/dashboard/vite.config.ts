@@ -3,7 +3,7 @@ import tailwindcss from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 
-/** Where `npm run dev` finds the API. */
+/** The address of the API for `npm run dev`. */
 const api = process.env.PURSER_BASE_URL ?? 'http://localhost:4100'
 const apiPaths = [
   'account',

@@ -50,7 +50,7 @@ class Models:
             self.add(name, schema)
 
     def depth(self, schema: Dict[str, Any]) -> int:
-        """How many types it extends, one by the other: a class stands after the one that it inherits from."""
+        """The number of types that it extends, one by the other: a class stands after the one that it inherits from."""
         if "allOf" not in schema:
             return 0
         return 1 + self.depth(self.schemas[schema["allOf"][0]["$ref"].rsplit("/", 1)[-1]])

@@ -32,8 +32,8 @@ export interface Output {
 }
 
 /**
- * How a command ended: 0 success, 1 a negative result (an invalid proof, or a request that the service refused), 2 failure (bad
- * arguments, or something that the command needs is not available).
+ * The outcome of a command: 0 success, 1 a negative result (an invalid proof, or a request that the service refused), 2
+ * failure (bad arguments, or something that the command needs is not available).
  */
 export interface Outcome extends Output {
   readonly exitCode: 0 | 1 | 2

@@ -13,7 +13,7 @@ export interface Credentials {
 const fileBytesMax = 8_192
 const othersBits = 0o077
 
-/** Where `purser login` stores the key. */
+/** Returns the path of the file in which `purser login` stores the key. */
 export function credentialsFile(settingsDirectory: string): string {
   return path.join(settingsDirectory, 'credentials.json')
 }

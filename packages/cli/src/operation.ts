@@ -1,4 +1,4 @@
-/** How the text of an option becomes a value of the request. */
+/** The kind of value that the text of an option becomes in the request. */
 export type ArgumentType = 'text' | 'number' | 'boolean' | 'json'
 
 /** A parameter of an operation, as an argument of its command. */

@@ -10,7 +10,7 @@ export type AnvilOptions = {
   chainId: number
   isTempo: boolean
   takesL1Fee?: boolean
-  /** How many blocks the safe block is behind the newest. The final block is twice as far behind. Default 1. */
+  /** Blocks by which the safe block is behind the newest. The final block is twice as far behind. Default 1. */
   epochBlocks?: number
   port?: number
   blockTimeSeconds?: number

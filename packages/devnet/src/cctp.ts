@@ -25,7 +25,9 @@ const abi = parseAbi([
   'function setMaxBurnAmountPerMessage(address token, uint256 amount)',
 ])
 
-/** Where Circle's minter is on a local chain, and the receiver of its fees. Only these contracts use them. */
+/**
+ * The addresses of Circle's minter on a local chain, and of the receiver of its fees. Only these contracts use them.
+ */
 const minterAddress = '0xcc7c000000000000000000000000000000000001'
 export const cctpFeeRecipient: Address = '0xcc7c000000000000000000000000000000000002'
 const version = 1

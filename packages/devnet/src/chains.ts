@@ -11,7 +11,7 @@ export type ChainOptions = {
   network: NetworkName
   /** Default: a free one. */
   port?: number
-  /** Where the chain's state is saved. Without it the chain starts empty each time. */
+  /** The file in which the chain's state is saved. Without it the chain starts empty each time. */
   stateFile?: string
   /** Default: one block per transaction, at once. Tempo always makes at least one block a second. */
   blockTimeSeconds?: number

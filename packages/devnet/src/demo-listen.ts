@@ -20,7 +20,7 @@ interface Delivery {
 export interface Listening {
   readonly url: string
   readonly deliveries: readonly Delivery[]
-  /** How many requests were not signed by the service. */
+  /** Returns the number of requests that were not signed by the service. */
   refused(): number
   readonly secret: Promise<string>
   /**

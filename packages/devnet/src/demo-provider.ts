@@ -15,7 +15,7 @@ export interface Provider {
   readonly researchUrl: string
   /** The wallet on Tempo that may be paid instead of the one on Base. */
   readonly tempoWalletId: string
-  /** How often the forecast's handler ran. */
+  /** Returns the number of times that the forecast's handler ran. */
   served(): number
   stop(): Promise<void>
 }

@@ -79,7 +79,7 @@ async function openResearch(cast: Cast, { pay }: Agent) {
 /** The vault's stream as the agent reads it. */
 interface Watched {
   readonly events: AsyncIterator<VaultEvent>
-  /** How often the stream was opened: after a break it is resumed. */
+  /** Returns the number of times that the stream was opened: after a break it is resumed. */
   readonly openings: () => number
 }
 

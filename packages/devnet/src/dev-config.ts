@@ -11,7 +11,7 @@ export function dashboardUrlOf(baseUrl: string): string {
 export interface DevSettings {
   readonly databaseUrl: string
   readonly keyFile: string
-  /** Where the contents of files are stored. */
+  /** The directory in which the contents of files are stored. */
   readonly filesDir: string
   readonly port: number
   /** One JSON-RPC address per local chain. */

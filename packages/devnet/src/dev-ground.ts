@@ -19,7 +19,7 @@ export interface DevOptions {
   readonly logLevel?: string | undefined
   /** Longest interval between two looks for deposits on a chain. Default: 250 ms. */
   readonly depositPollMsMax?: number
-  /** How often the service reads the database for work that is due. Default: as in production. */
+  /** Intervals at which the service reads the database for work that is due. Default: as in production. */
   readonly probe?: BootOptions['probe']
   /** Whether the chains continue from their saved state, and save it. Default: true. False: they start empty. */
   readonly keepsChains?: boolean

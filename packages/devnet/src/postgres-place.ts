@@ -16,7 +16,10 @@ import path from 'node:path'
 /** The account that runs PostgreSQL, which refuses to run as root; undefined means the account of this process. */
 export type RunAs = { uid: number; gid: number } | undefined
 
-/** Where a cluster is: `base` contains it and what belongs to it (a copy of the binaries), `cluster` is its PGDATA. */
+/**
+ * The directories of a cluster: `base` contains it and what belongs to it (a copy of the binaries), `cluster` is its
+ * PGDATA.
+ */
 export type Place = { base: string; cluster: string }
 
 const nobody = 65534

@@ -11,7 +11,7 @@ export interface CallDeps {
   readonly keys: OpenKeys
 }
 
-/** How long the caller waits for the result. */
+/** The caller's wait for the result. */
 export interface Waiting {
   /** Aborts when the call is canceled. */
   readonly signal: AbortSignal

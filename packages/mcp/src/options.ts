@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { tools } from './generated/tools.ts'
 import { groupOf, isReading, type Tool } from './tool.ts'
 
-/** Where the HTTP server listens, and how clients reach it. */
+/** The address on which the HTTP server listens, and those by which clients reach it. */
 export interface Listening {
   readonly host: string
   readonly port: number

@@ -21,7 +21,7 @@ export interface Tool {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly effect: Effect
-  /** Where each argument goes; `key` is the Idempotency-Key. */
+  /** The part of the request that each argument goes to; `key` is the Idempotency-Key. */
   readonly places: Readonly<Record<string, 'path' | 'query' | 'body' | 'key'>>
   /** `object`, `list` (an array without pages) or `pages`. */
   readonly answers: 'object' | 'list' | 'pages'

@@ -1,4 +1,4 @@
-/** How a sample value is made. Ids, hashes and addresses are new for every sample. */
+/** The rule that makes a sample value. Ids, hashes and addresses are new for every sample. */
 export type EventSample =
   | { readonly id: string }
   | { readonly random: 'hash' | 'address' }

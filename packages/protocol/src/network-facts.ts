@@ -1,8 +1,8 @@
 import type { Address } from './address.ts'
 
 /**
- * When a deposit counts: as soon as its block is not above the node's block with this tag (block parameter of
- * JSON-RPC), or as soon as `depth` blocks, its own included, are on the chain.
+ * The moment from which a deposit counts: its block is not above the node's block with this tag (block parameter of
+ * JSON-RPC), or `depth` blocks, its own included, are on the chain.
  */
 export type DepositFinality = { readonly tag: 'safe' | 'finalized' } | { readonly depth: number }
 

@@ -64,7 +64,7 @@ export interface ConnectionOptions {
   readonly timeoutMs?: number | undefined
   /** Attempts after the first. Default: 2. */
   readonly maxRetries?: number | undefined
-  /** How long to wait between attempts. */
+  /** The delays between attempts. */
   readonly retry?: Partial<Omit<RetryPolicy, 'maxRetries'>> | undefined
 }
 

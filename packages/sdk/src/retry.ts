@@ -1,6 +1,6 @@
 import { isQuota, type PurserError } from './errors.ts'
 
-/** How often and with which delays a request is retried. Times are in milliseconds. */
+/** The number of times that a request is retried, and the delays before, in milliseconds. */
 export interface RetryPolicy {
   /** Attempts after the first. */
   readonly maxRetries: number

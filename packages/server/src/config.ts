@@ -20,7 +20,7 @@ type Role = 'all' | 'api' | 'work'
 export interface Config {
   readonly role: Role
   readonly databaseUrl: string
-  /** How commits survive the loss of the database's server; must be stated where `live` is served. */
+  /** The way in which commits survive the loss of the database's server; must be stated where `live` is served. */
   readonly databaseDurability?: Durability | undefined
   readonly databaseConnectionsMax: number
   /** The pooler between the service and PostgreSQL. Default: `none`. */
@@ -32,7 +32,7 @@ export interface Config {
   readonly metricsPort: number | undefined
   readonly baseUrl: string
   readonly dashboardUrl: string
-  /** How people sign in; left out: with one-time links, passkeys and passwords, for accounts that exist. */
+  /** The ways in which people sign in; left out: with one-time links, passkeys and passwords, for accounts that exist. */
   readonly signIn?: SignInSettings
   readonly environments: readonly Environment[]
   /** The key-encryption key. In a database without sealed data it becomes the key that seals. */
@@ -59,16 +59,16 @@ export interface Config {
   readonly idempotencyBytesMax?: number
   /** Longest that a settle call waits for the outcome before it responds 202. */
   readonly settleWaitMs: number
-  /** How long a transfer waits for its block before the response is `pending`. */
+  /** Milliseconds for which a transfer waits for its block before the response is `pending`. */
   readonly transferWaitMs: number
   // The official clients in Python and Go time out after 30 s.
   /** Longest that the facilitator's settle waits before it responds `settlement_pending`, or cancels a payment that was never sent. */
   readonly facilitatorWaitMs: number
-  /** How long another process waits before it takes over the work of a process that stopped. */
+  /** Milliseconds that another process waits before it takes over the work of a process that stopped. */
   readonly leaseMs?: number
   /** Whether a line is logged for each response. */
   readonly accessLog?: boolean
-  /** How long a stopping process serves on while `/readyz` is 503, so that proxies stop sending to it first. */
+  /** Milliseconds for which a stopping process serves on while `/readyz` is 503, so that proxies stop sending to it first. */
   readonly stopDelayMs?: number
   /** Smallest payment that is settled on chain, in millionths of a US dollar. */
   readonly settleMicroUsdMin: bigint
@@ -76,7 +76,7 @@ export interface Config {
   readonly settleNanoUsdPerDayMax: bigint
   /** Prices of gas coins; defaults to the prices in the build. */
   readonly coinPrices?: CoinPrices
-  /** How long a verified payment waits to be settled before it is voided. */
+  /** Seconds for which a verified payment waits to be settled before it is voided. */
   readonly verifiedSecondsMax: number
   /** Whether the settler pays payers' fees on Tempo, within the same budget; it then needs pathUSD there. */
   readonly sponsorTempoFees: boolean
@@ -96,7 +96,7 @@ export interface Config {
   readonly sanctionsListUrl?: string | undefined
   /** Whether screening answers test keys immediately, with documented test addresses. */
   readonly sandboxScreening: boolean
-  /** Where the bytes of files are: a directory that all processes of the deployment share, or S3-compatible storage. */
+  /** The storage of the bytes of files: a directory that all processes of the deployment share, or S3-compatible storage. */
   readonly files: { readonly directory: string } | { readonly s3: S3Settings }
   /** The storage of the witness's marks, which a database restore must not touch. Default: the file storage. */
   readonly witness?: Config['files']
@@ -321,7 +321,7 @@ function readFiles(env: Env, read: ReturnType<typeof createReader>): Config['fil
   return { s3 }
 }
 
-/** Where the files and the marks of the witness are, as serving reads it; each is undefined if it is missing or invalid. */
+/** Returns the storage of the files and of the witness's marks, as serving reads it; each is undefined if it is missing or invalid. */
 export function readPlaces(env: Env): { readonly [place in 'files' | 'witness']?: Config['files'] | undefined } {
   const faults: ConfigFault[] = []
   const { witness } = readWitness(createReader(env, faults))

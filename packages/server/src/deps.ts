@@ -39,7 +39,7 @@ export interface Overrides {
   readonly gasPrices?: GasPrices
   /** Least payments of an owner that may be released a day; tests make it small. */
   readonly releasedPerDayMin?: number
-  /** How often the database is read for work that is due; tests make it less often. */
+  /** Intervals at which the database is read for work that is due; tests make them longer. */
   readonly probe?: ProbeIntervals | undefined
   /** Replaces the partners that the configuration opened. */
   readonly routing?: (opened: RoutingPartners) => RoutingPartners

@@ -9,7 +9,7 @@ export interface SignInSettings {
     readonly clientId: string
     readonly clientSecret: string
   }[]
-  /** Where e-mail is sent through, and from whom; undefined: one-time links come from the operator alone. */
+  /** The mail server and the sender of e-mail; undefined: one-time links come from the operator alone. */
   readonly smtp: { readonly url: string; readonly from: string } | undefined
 }
 

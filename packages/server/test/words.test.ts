@@ -29,8 +29,8 @@ const bannedInProse = /\bheld\b/gi
 /** A docstring that explains itself by the one before it. */
 const riddle = /\/\*\*[\s*]+The same\b/g
 
-/** A docstring that is a question without its answer: `What a wallet has` are its balances. */
-const questions = /(?:\/\*\*[\s*]+|"""\s*)(?:What|Who|Whom|Whose)\b/g
+/** A docstring that is a question without its answer: `What a wallet has` are its balances, `How long it waits` a number of milliseconds. */
+const questions = /(?:\/\*\*[\s*]+|"""\s*)(?:How|What|When|Where|Which|Who|Whom|Whose)\b/g
 
 /** Where the words may occur, and why. */
 const allowed: readonly (readonly [place: RegExp, words: RegExp, reason: string])[] = [
@@ -122,6 +122,10 @@ test.each([
   ["const said = await node.call('eth_call')", 'said'],
   ['/** What a wallet has. */', 'What'],
   ['"""Who may sign in."""', 'Who'],
+  ['/** How long a lease lasts. */', 'How'],
+  ['/**\n * When it expires.\n */', 'When'],
+  ['/** Where the files are. */', 'Where'],
+  ['/** Which events it gets. */', 'Which'],
   ['/** The keys of an organization. */', 'organization'],
   ['const text = normalised(value)', 'normalised'],
   ['const door = payment', 'door'],

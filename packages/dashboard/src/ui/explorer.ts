@@ -6,7 +6,7 @@ export function actualNetwork(chain: string, environment: Environment): string {
   return environment === 'test' ? (networkByName(chain)?.testNetwork ?? chain) : chain
 }
 
-/** Where the explorer of a chain shows an address or a transaction; undefined where none knows the chain. */
+/** Returns the URL of an address or a transaction in the explorer of a chain; undefined if the chain has no known explorer. */
 export function explorerUrl(
   chains: readonly Pick<Chain, 'name' | 'explorerUrl'>[],
   { network, kind, value }: { network: string; kind: 'address' | 'tx'; value: string },

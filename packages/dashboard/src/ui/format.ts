@@ -77,7 +77,7 @@ export function networkName(name: string): string {
     .join(' ')
 }
 
-/** How many of the movements of money wait, are open or failed, in one sentence that leaves out what is none. */
+/** Returns a sentence with the numbers of movements of money that wait, are open or failed; it leaves out those that are zero. */
 export function movementWords(
   shown: string,
   { waiting, open, failed }: { readonly waiting: number; readonly open: number; readonly failed: number },

@@ -35,7 +35,7 @@ export interface Caller {
   shareOwner: string
   /** The number of requests that are not answered yet. */
   running: number
-  /** When the service confirmed the key. */
+  /** The time at which the service last confirmed the key, in milliseconds of the server's clock. */
   checkedAt: number
 }
 

@@ -34,7 +34,7 @@ const silentMsMax = 30_000
 /** Most requests of one connection whose responses have not ended. Common clients send a request when they have read the response before it. */
 const unansweredMax = 8
 
-/** How clients reach the server. */
+/** The addresses by which clients reach the server, and what is between them. */
 export interface Reachable {
   /** The host names that requests may name besides loopback. */
   readonly hosts: readonly string[]

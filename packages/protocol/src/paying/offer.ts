@@ -88,7 +88,7 @@ export interface AuthorizationDraft {
 interface AnyOffer extends Price {
   readonly protocol: PayingProtocol
   readonly method: PayingMethod
-  /** When the offer expires. `undefined` if it does not. */
+  /** The expiry of the offer, in milliseconds since 1970. `undefined` if it does not expire. */
   readonly expiresAtMs: number | undefined
   /** The URL that the seller names as paid for, unchecked. `undefined` if the protocol names none. */
   readonly resource: string | undefined

@@ -20,9 +20,9 @@ export type AuthorizationCheck = {
 }
 
 /**
- * How far the signature proves the payer's consent. `eoa`: the payer's address was recovered from it, which is final
- * unless the account has code. The other kinds need the chain: `contract` and `eip6492` have these forms; `unproven`
- * has 65 bytes that recover to another address, which only a contract account may accept.
+ * The extent to which the signature proves the payer's consent. `eoa`: the payer's address was recovered from it, which
+ * is final unless the account has code. The other kinds need the chain: `contract` and `eip6492` have these forms;
+ * `unproven` has 65 bytes that recover to another address, which only a contract account may accept.
  */
 export type SignatureKind = 'eoa' | 'contract' | 'eip6492' | 'unproven'
 

@@ -31,7 +31,7 @@ OMITTED = Omitted()
 
 
 class Retry(NamedTuple):
-    """How often and with which delays, in seconds, a request is repeated."""
+    """The number of times that a request is repeated, and the delays before, in seconds."""
 
     max_retries: int = 2
     """Attempts after the first."""

@@ -7,7 +7,7 @@ import type { WalletFetchOptions } from '../pay/wallet.ts'
 export interface ToolOptions {
   /** The most characters of a seller's body, or of a list, in a result. Default: 10,000. */
   readonly charactersMax?: number | undefined
-  /** How long `pay_and_fetch` may take. Default: 60 s. */
+  /** Most milliseconds that `pay_and_fetch` may take. Default: 60,000. */
   readonly timeoutMs?: number | undefined
   /** Adds the tool `get_balance` with this function, such as `() => purser.wallets.master.balances(id)`. */
   readonly balances?: (() => Promise<readonly Balance[]>) | undefined

@@ -165,7 +165,7 @@ function reserveValues({ id, purchase, day, payment, limits }: ReservationReques
   return [id, purchase, day, payment.host, payment.amountUsd, JSON.stringify(payment), perDay, perHostPerDay]
 }
 
-/** Which limit a reservation would exceed by what is spent now. */
+/** Returns the limit that a reservation would exceed by what is spent now; undefined if there is none. */
 function exceededNow({ payment, limits }: ReservationRequest, row: unknown): ReservationVerdict | undefined {
   const { total = '0', host_total = '0' } = (row ?? {}) as { readonly total?: string; readonly host_total?: string }
   const { host, amountUsd } = payment

@@ -51,7 +51,7 @@ export interface DiscoveryConfig {
     | undefined
 }
 
-/** How a handler sells its route. */
+/** The options with which a handler sells its route. */
 interface Sale {
   readonly options: PayOptions<never>
   /** The seller of a handler that has its own, as with Next. */

@@ -40,7 +40,7 @@ const remedies: { readonly [code: string]: string } = {
   'amount-below-minimum': ' Raise the price: settling costs more than it brings.',
 }
 
-/** How the provider can correct a fault of configuration. */
+/** Returns how the provider can correct a fault of configuration; empty for other faults. */
 function remedyOf(error: unknown): string {
   return error instanceof PurserError ? (remedies[error.code] ?? '') : ''
 }

@@ -49,7 +49,7 @@ export interface RouteDefaults {
    * `publicUrl` as well. Without it, the caller's `Host` header determines the host of the session.
    */
   readonly acceptSessions?: boolean | undefined
-  /** How long a session is valid: `30m`, `24h`, `7d`, or whole seconds, from a minute to a week. Default: a day. */
+  /** The lifetime of a session: `30m`, `24h`, `7d`, or whole seconds, from a minute to a week. Default: a day. */
   readonly sessionTtl?: string | number | undefined
 }
 
@@ -74,8 +74,8 @@ export interface WalletOptions extends RouteDefaults, PurserOptions {
   /** The number of challenges fetched with one call. Default: 1. */
   readonly challengeBatch?: number | undefined
   /**
-   * How long the response to a payment with an identifier (x402 extension `payment-identifier`) is kept for a repeat.
-   * Default: 5 minutes.
+   * Milliseconds for which the response to a payment with an identifier (x402 extension `payment-identifier`) is kept
+   * for a repeat. Default: 300,000.
    */
   readonly replayTtlMs?: number | undefined
   /**
@@ -90,7 +90,7 @@ export interface WalletOptions extends RouteDefaults, PurserOptions {
    */
   readonly keptBytesMax?: number | undefined
   readonly keptMsMax?: number | undefined
-  /** How many handler runs a payer may abandon per minute before getting a 429. Default: 10. */
+  /** Handler runs that a payer may abandon per minute before getting a 429. Default: 10. */
   readonly abandonedRunsMax?: number | undefined
   /** Called for each payment that may be settled and whose response did not reach the payer. */
   readonly onUndelivered?: ((undelivered: Undelivered) => void) | undefined

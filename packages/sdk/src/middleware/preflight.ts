@@ -9,7 +9,7 @@ export interface CorsOptions {
   readonly methods?: readonly string[] | undefined
   /** Allowed request headers in addition to payment headers. Default: those that the preflight requests. */
   readonly headers?: readonly string[] | undefined
-  /** How long browsers cache the preflight. Default: 600 s. */
+  /** Seconds for which browsers cache the preflight. Default: 600. */
   readonly maxAgeSeconds?: number | undefined
 }
 

@@ -10,7 +10,7 @@ import { conclude, giveBack, type Purchase } from './settle.ts'
 /** A verified purchase: a verified payment, or a redemption that allows the handler to run again. */
 export interface Verified {
   readonly verification: Verification
-  /** When the verification was requested, by `performance.now()`. */
+  /** The time at which the verification was requested, by `performance.now()`. */
   readonly verifiedAt: number
   /** Keeps the response for a repeat with the same payment identifier. */
   readonly keep?: ((response: OwnResponse) => void) | undefined

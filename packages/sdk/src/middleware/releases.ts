@@ -4,7 +4,7 @@ import type { SettleRequest } from '../payments.ts'
 import type { Fault } from './faults.ts'
 
 const atOnceMax = 8
-/** When more wait, the oldest are dropped. Purser voids those payments after `VERIFIED_SECONDS_MAX`. */
+/** Most payments that wait. Beyond it the oldest are dropped; Purser voids them after `VERIFIED_SECONDS_MAX`. */
 const waitingMax = 10_000
 
 /** Releases a verified payment that is not sold. Never throws or waits. */

@@ -40,8 +40,8 @@ export async function sellResponse(
 }
 
 /**
- * How long an unsafe handler may take to end its response once the connection is closed. A stream that broke off with
- * the connection, and an error page that could not be sent, never end it.
+ * Most milliseconds that an unsafe handler may take to end its response once the connection is closed. A stream that
+ * broke off with the connection, and an error page that could not be sent, never end it.
  */
 const unendedMsMax = 600_000
 

@@ -8,7 +8,10 @@ import type { Session } from '../sessions.ts'
 export const sessionHeader = 'X-Service-Session-Id'
 
 const tokenPattern = /^sess_[0-9a-z]{26}\.[A-Za-z0-9_-]{43}$/
-/** How long a positive check is cached. A session that ends in this time stays valid until the entry expires. */
+/**
+ * Most milliseconds for which a positive check is cached. A session that is revoked in this time stays valid until the
+ * entry expires.
+ */
 const yesMsMax = 5_000
 const entriesMax = 10_000
 

@@ -42,7 +42,7 @@ export async function jsonOf(response: Response): Promise<unknown> {
   }
 }
 
-/** How long a refusal or a challenge may take to arrive: the caller learns only then what was paid. */
+/** Most milliseconds that a refusal or a challenge may take to arrive: the caller learns only then what was paid. */
 const challengeMsMax = 10_000
 
 /** The text of a response body, which stays readable. */

@@ -39,7 +39,7 @@ export interface PaymentRecord extends ProposedPayment {
   readonly outcome: Outcome
   /** The id of the reservation in the ledger. */
   readonly reservationId: string
-  /** When the credential expires, in seconds since 1970. `undefined` if the money moved before it was sent. */
+  /** The expiry of the credential, in seconds since 1970. `undefined` if the money moved before it was sent. */
   readonly validBeforeSeconds: number | undefined
   /** The HTTP status of the response, if there was one. */
   readonly status: number | undefined
@@ -73,7 +73,7 @@ export function attachPayment(response: Response, record: PaymentRecord): void {
 export interface Quote extends Price {
   readonly protocol: Protocol
   readonly method: Method
-  /** When the offer expires. `undefined` if it does not. */
+  /** The expiry of the offer, in milliseconds since 1970. `undefined` if it does not expire. */
   readonly expiresAtMs: number | undefined
   /** Whether `sign` itself moves the money. If so, its failure leaves the outcome unknown. */
   readonly spendsOnSigning: boolean

@@ -35,8 +35,8 @@ interface TempoCharge {
 }
 
 /**
- * How to pay a charge: a zero amount by proof, otherwise pull (the seller sends the transaction) before push (the
- * signer sends it), if the seller accepts it and the signer supports it. A sponsored charge cannot be pushed.
+ * Returns the way to pay a charge: a zero amount by proof, otherwise pull (the seller sends the transaction) before
+ * push (the signer sends it), if the seller accepts it and the signer supports it. A sponsored charge cannot be pushed.
  * `undefined` if none is possible.
  */
 export function tempoWayOf(payer: Payer, charge: TempoCharge): TempoWay | undefined {

@@ -7,7 +7,7 @@ export interface AuditLogVerdict {
   readonly ok: boolean
   /** The sequence of the newest record that fails; undefined if none does. */
   readonly brokenAt: number | undefined
-  /** How many records were checked. */
+  /** The number of records that were checked. */
   readonly records: number
   /**
    * The number of places where records are missing because the caller may not see them. 0 with a live key, which sees

@@ -5,7 +5,7 @@ import { readWebhookEvent, type WebhookEvent } from './event.ts'
 import { headerOf, type ReceivedHeaders } from './received-headers.ts'
 
 export type UnwrapOptions = {
-  /** How old, or how far in the future, a delivery may be, in seconds. Default: 300. */
+  /** Most seconds that the time of a delivery may be in the past or in the future. Default: 300. */
   readonly toleranceSeconds?: number | undefined
   /** The current time. Default: the local clock. */
   readonly now?: Date | undefined

@@ -19,11 +19,11 @@ export interface AdminSettings {
   readonly keptDays?: KeptDays | undefined
   /** Public base address of the deployment, without a trailing slash; undefined if `BASE_URL` is missing or invalid. */
   readonly baseUrl: string | undefined
-  /** Where the key-encryption keys are; undefined if the setting is missing or invalid. Only key commands then fail. */
+  /** The places of the key-encryption keys; undefined if the setting is missing or invalid. Only key commands then fail. */
   readonly keys: KeySources | undefined
-  /** Where the marks of the witness are; undefined if the setting is missing or invalid. */
+  /** The place of the witness's marks; undefined if the setting is missing or invalid. */
   readonly witness?: Config['files'] | undefined
-  /** Where the files are; undefined if the setting is missing or invalid. */
+  /** The place of the files; undefined if the setting is missing or invalid. */
   readonly files?: Config['files'] | undefined
 }
 

@@ -5,7 +5,10 @@ import { type RecurringTask, repeatWhile } from '../platform/recurring-task.ts'
 import { passAgain, passNext, signedTables } from './signed-bytes-store.ts'
 
 const dayMs = 86_400_000
-/** How long signed bytes stay after their payment ended, or their transaction became final: far longer than any reorganization or repeat. */
+/**
+ * Milliseconds for which signed bytes stay after their payment ended, or their transaction became final: far longer than any reorganization or
+ * repeat.
+ */
 const keptMs = 7 * dayMs
 /** Most batches of a table in one run, so that a backlog of years leaves the database to others in between. */
 const batchesMax = 600

@@ -81,8 +81,8 @@ export interface Chain extends QuorumReads {
    */
   tryCalls(from: Address, calls: readonly LaneCall[]): Promise<CallTrial>
   /**
-   * How an account's calls, in sequence, would change balances as of the latest block. Gas is free, and nothing is stored. A majority of the nodes
-   * agrees on the outcome, and whether the changes are as expected; throws `chain-unavailable` while there is none.
+   * The changes of balances that an account's calls, in sequence, would make as of the latest block. Gas is free, and nothing is stored. A majority
+   * of the nodes agrees on the outcome, and whether the changes are as expected; throws `chain-unavailable` while there is none.
    */
   simulate(trial: SimulatedCalls): Promise<Simulation>
   /**
@@ -345,7 +345,7 @@ export interface ChainHealth {
   readonly status: 'unknown' | 'up' | 'down'
   readonly nodes: number
   readonly up: number
-  /** How many nodes must agree before their response decides about money. */
+  /** The number of nodes that must agree before their response decides about money. */
   readonly needed: number
   /** `waits` while fewer nodes are up than are needed; `alone` when a single node decides about real money. */
   readonly money: 'moves' | 'waits' | 'alone'

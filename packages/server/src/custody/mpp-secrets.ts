@@ -40,7 +40,7 @@ const reloadMs = 10_000
 const announcedMs = 2 * reloadMs
 /** Added to the challenge lifetime for a retired secret, because it is used until the new one is announced and because clocks differ. */
 const retiredMarginSeconds = 60
-/** How long a retired secret proves to which challenge money was sent. The payer may show its payment late. */
+/** Days for which a retired secret proves to which challenge money was sent. The payer may show its payment late. */
 const sentDays = 7
 /** Most tenants with cached keys; the cache is cleared beyond that. */
 const tenantsMax = 10_000

@@ -8,7 +8,7 @@ import { BlobRangeOutside, fail } from './errors.ts'
 import type { ByteRange, OpenedBlob } from './port.ts'
 import type { ObjectName } from './s3-uploading.ts'
 
-/** How contents are read from the storage. */
+/** The client and the limits with which contents are read from the storage. */
 export interface Reads {
   readonly client: S3Client
   /** Places for contents that have a connection to the storage, shared between their owners. */

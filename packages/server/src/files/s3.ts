@@ -26,7 +26,7 @@ const patience = { waitMsMax: 10_000, waitingMax: 1_000 }
 const stalledMs = 10_000
 /** Connections for all other requests. Each is used for as long as the storage takes. */
 const connectionsMax = 50
-/** How long a request waits for one of them: storage that is slow but sends and takes bytes has served those before it by then. */
+/** Wait of a request for one of them: storage that is slow but sends and takes bytes has served those before it by then. */
 const connectionPatience = { waitMsMax: 600_000, waitingMax: 1_000 }
 /** A storage that sends and takes no byte in this time does not respond: the request is repeated, and then fails. A slow one may take longer. */
 const silentMs = 30_000
@@ -41,7 +41,7 @@ export interface S3Options {
   readonly readsMax?: number
   readonly stalledMs?: number
   readonly silentMs?: number
-  /** How long a download waits for a place before it begins. */
+  /** Most milliseconds that a download waits for a place before it begins. */
   readonly waitMsMax?: number
 }
 

@@ -31,7 +31,7 @@ export interface UploadMemory {
 interface Upload {
   readonly owner: string
   bytes: number
-  /** When its buffer began to fill; undefined while it waits for the storage. */
+  /** The time at which its buffer began to fill, in milliseconds; undefined while it waits for the storage. */
   fillingSince: number | undefined
   end(): void
 }

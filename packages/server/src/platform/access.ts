@@ -13,7 +13,7 @@ export interface Needs {
   readonly fresh?: true
 }
 
-/** How long after a sign-in a person may do what needs fresh authentication. */
+/** Milliseconds after a sign-in in which a person may do what needs fresh authentication. */
 export const freshMs = 600_000
 
 export type AccessDecision =

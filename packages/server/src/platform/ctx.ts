@@ -31,7 +31,7 @@ export interface Person {
   readonly isSuspended: boolean
   /** As `Caller.shareOwner`, for calls in that organisation; the account itself if the request names none. */
   readonly shareOwner: string
-  /** When this session began: the last time that the person authenticated. */
+  /** The beginning of this session: the last time that the person authenticated. */
   readonly authenticatedAt: Date
 }
 
@@ -97,7 +97,7 @@ export interface Deps {
   readonly witness: Witness
   /** Public base URL of this deployment, without a trailing slash; problem types and links begin with it. */
   readonly baseUrl: string
-  /** Where a user upgrades the plan: `{dashboard_url}/settings/billing`. */
+  /** The page on which a user upgrades the plan: `{dashboard_url}/settings/billing`. */
   readonly upgradeUrl: string
   /** The environments that this deployment serves. */
   readonly environments: readonly Environment[]

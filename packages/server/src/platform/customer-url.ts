@@ -2,10 +2,10 @@ import { isIP } from 'node:net'
 import { privateRanges, rangeOfAddress } from './address-ranges.ts'
 import { parseUrl } from './parse-url.ts'
 
-/** Where a customer's URL may lead: to public hosts over https, or, for development, into the deployment's own networks. */
+/** The hosts to which a customer's URL may lead: public ones over https, or, for development, also those of the deployment's own networks. */
 export type Reach = 'public' | 'public-and-private'
 
-/** Which URLs of customers this deployment uses. */
+/** The rule for URLs of customers in this deployment. */
 export interface CustomerUrls {
   readonly reach: Reach
   /** Hosts of the deployment's own servers, which may admit the service by its network address: no URL of a customer may lead there. */

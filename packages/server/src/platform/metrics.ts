@@ -21,7 +21,7 @@ interface RequestMetrics {
 
 interface WorkMetrics {
   readonly tasks: Counter<'task' | 'outcome'>
-  /** How payments ended: `settled`, `settlement_failed` or `voided`. */
+  /** Payments that ended, by their outcome: `settled`, `settlement_failed` or `voided`. */
   readonly payments: Counter<'network' | 'outcome'>
   readonly settleSeconds: Histogram<'network'>
 }

@@ -6,10 +6,10 @@ import type { ErrorTable, ProblemMembers } from './errors.ts'
 import type { Semaphore } from './semaphores.ts'
 
 /**
- * How a POST handles a repeated Idempotency-Key. `transaction`: the whole handler and the stored response commit together. `intent`: the
- * handler waits for something outside, so the key is tied to its resource in the intent's transaction, and a repeat returns the resource's
- * present state. `batch`: the handler commits requests of one tenant together; the key is claimed and the response stored in the transaction of
- * their batch (`platform/http/batched-keys.ts`).
+ * The way in which a POST handles a repeated Idempotency-Key. `transaction`: the whole handler and the stored response commit together. `intent`: the
+ * handler waits for something outside, so the key is tied to its resource in the intent's transaction, and a repeat returns the resource's present
+ * state. `batch`: the handler commits requests of one tenant together; the key is claimed and the response stored in the transaction of their batch
+ * (`platform/http/batched-keys.ts`).
  */
 type IdempotencyMode = 'transaction' | 'intent' | 'batch'
 
@@ -170,9 +170,9 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
    */
   readonly changesNothing?: true
   /**
-   * How much the call counts toward its owner's limit of setting changes (`platform/http/setting-changes.ts`): it leaves an audit record, another
-   * permanent row, or events that no other limit counts. Undefined for operations that end access, such as a revocation, so that a leaked key
-   * cannot keep its owner from them.
+   * The call's cost in its owner's limit of setting changes (`platform/http/setting-changes.ts`): it leaves an audit record, another permanent row,
+   * or events that no other limit counts. Undefined for operations that end access, such as a revocation, so that a leaked key cannot keep its owner
+   * from them.
    */
   readonly settingCost?: number
   /** Whether a call with this body leaves no such row, so that it does not count. */

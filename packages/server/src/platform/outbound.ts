@@ -30,7 +30,7 @@ export interface BodyReader {
   end(): unknown
 }
 
-/** How a response of more than `bytesMax` is read. Its reader gets all of it. */
+/** The limits and the reader of a response of more than `bytesMax`. Its reader gets all of it. */
 interface LargeLimits {
   readonly bytesMax: number
   /** Limit of the whole request. `timeoutMs` is then the limit between two chunks. */
@@ -67,7 +67,7 @@ interface DownloadLimits {
 }
 
 interface Download {
-  /** When the document last changed, if its server reports it. */
+  /** The time of the document's last change, if its server reports it. */
   readonly lastModified: Date | undefined
   readonly body: AsyncIterable<Uint8Array>
 }

@@ -6,7 +6,7 @@ export interface ShareUsage {
   readonly own: number
   readonly taken: number
   readonly max: number
-  /** How many units are requested; default 1. */
+  /** Number of requested units; default 1. */
   readonly more?: number
 }
 

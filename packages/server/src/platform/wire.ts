@@ -56,7 +56,7 @@ export const Instant = z.codec(z.date(), z.iso.datetime(), {
   encode: (text) => instantOf(text),
 })
 
-/** When a record was created. */
+/** The time at which a record was created. */
 export const CreatedAt = Instant.describe('When it was created.')
 
 /** A time in a request: ISO 8601 in any form with a date; UTC if it has no zone. */

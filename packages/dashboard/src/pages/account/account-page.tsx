@@ -7,7 +7,7 @@ import { Passkeys } from './passkeys.tsx'
 import { PasswordCard } from './password.tsx'
 import { passkeysQuery } from './queries.ts'
 
-/** How a person signs in, where they are signed in, and who invited them. */
+/** The page of the signed-in person: their invitations, passkeys, password and signed-in browsers. */
 export function AccountPage() {
   const { account } = useWorkspace()
   const passkeys = useQuery(passkeysQuery)

@@ -50,7 +50,7 @@ export interface Figures {
 
 type Row = PaymentStatistics['intervals'][number]
 
-/** When each interval of a range begins, in Unix milliseconds. */
+/** Returns the beginnings of all intervals of a range, in Unix milliseconds. */
 export function timesOf({ from, to, interval }: PaymentStatistics): readonly number[] {
   const step = intervalMs[interval]
   const start = Date.parse(from)

@@ -9,7 +9,7 @@ const series = [
   { name: 'p95', color: 'var(--chart-1)' },
 ] as const
 
-/** How long settlements took over time; intervals without one have no point. */
+/** A chart of the time that settlements took; intervals without one have no point. */
 export function LatencyCard({ statistics, label }: { statistics: PaymentStatistics | undefined; label: string }) {
   return (
     <Card title="Time to settle" aside={<Legend series={series} />}>

@@ -15,7 +15,7 @@ export const scopeWords: readonly { readonly scope: KeyScope; readonly allows: s
   { scope: 'organisation', allows: 'Change the organisation, its members and keys' },
 ]
 
-/** How long a key may be valid, in days; none for no end. */
+/** The lifetimes that a new key can have, in days; undefined for no end. */
 export const lifetimes = [
   { label: 'No expiry', days: undefined },
   { label: '7 days', days: 7 },
@@ -24,7 +24,7 @@ export const lifetimes = [
   { label: 'A year', days: 365 },
 ] as const
 
-/** When a key that is made now ends; undefined for no end. */
+/** Returns the expiry of a key that is made now (ISO 8601); undefined for no end. */
 export function endOf(days: number | undefined, now: Date): string | undefined {
   return days === undefined ? undefined : new Date(now.getTime() + days * 86_400_000).toISOString()
 }

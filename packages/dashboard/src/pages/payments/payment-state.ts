@@ -15,7 +15,7 @@ const states: Readonly<Record<PaymentStatus, Stated>> = {
   voided: { state: 'void', word: 'Void' },
 }
 
-/** Which of the five states of money a payment is in, and the word for it. */
+/** Returns the state of money that a payment is in, one of five, and the word for it. */
 export function paymentState(status: PaymentStatus): Stated {
   return states[status]
 }
@@ -25,7 +25,7 @@ export function isSimulated({ status, txHash }: Pick<Payment, 'status' | 'txHash
   return status === 'settled' && txHash === null
 }
 
-/** Where the money is now, and why, in one sentence. */
+/** Returns a sentence that says where the money is now, and why. */
 export function whereItIs(payment: Payment): string {
   const { status, failureReason, token } = payment
   if (isSimulated(payment)) return 'A simulated payment of the test environment: no chain was involved.'

@@ -21,7 +21,7 @@ export interface Filled {
 }
 
 export interface Snippet {
-  /** Where the code belongs, and what it does. */
+  /** Says where the code belongs, and what it does. */
   readonly note: string
   readonly code: string
 }

@@ -8,7 +8,7 @@ import { Card, Page, Skeleton } from '../../ui/page.tsx'
 import { CopyButton } from '../../ui/values.tsx'
 import { isNearlyUsed, limitWords, planQuery, Quotas, quotasOf, usageQuery } from '../usage/quotas.tsx'
 
-/** Where every `upgradeUrl` leads: what the plan grants, what of it is used, and how to get more. */
+/** The page to which every `upgradeUrl` leads: the limits of the plan, their use, and how to raise them. */
 export function BillingPage() {
   const { purser, environment } = useWorkspace()
   const plan = useQuery(planQuery(purser))

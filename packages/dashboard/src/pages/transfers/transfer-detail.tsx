@@ -15,7 +15,7 @@ import { transferSteps } from './transfer-steps.tsx'
 /** Between two readings of a transfer that is on its way: not every step has an event. */
 const pollMs = 2_000
 
-/** Where the money of one transfer is, step by step. */
+/** Shows where the money of one transfer is, step by step. */
 export function TransferDetail({ transferId, wide = false }: { transferId: string; wide?: boolean }) {
   const purser = usePurser()
   const transfer = useQuery({

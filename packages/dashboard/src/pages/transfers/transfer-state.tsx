@@ -22,7 +22,7 @@ export function isWaiting(approval: Transfer['approval']): boolean {
   return approval?.status === 'waiting'
 }
 
-/** Where the money is now, in one sentence. */
+/** Returns a sentence that says where the money is now. */
 export function whereTransferIs({ status, txHash, reason, refundTxHash, approval }: Transfer): string {
   if (isWaiting(approval)) return 'It waits for an approval. No money has moved.'
   if (status === 'confirmed') return 'The recipient has the money. The transfer is final.'

@@ -12,7 +12,7 @@ import { figuresOf, statisticsKey } from '../home/figures.ts'
 import { byProtocol } from '../home/volume.ts'
 import { isNearlyUsed, type Quota, Quotas, quotasOf, usageKey, usageQuery } from './quotas.tsx'
 
-/** How much of the plan is used in this environment, and the payments of each day of the month. */
+/** The page of the plan's usage in this environment, with the payments of each day of the month. */
 export function UsagePage() {
   const { purser, environment } = useWorkspace()
   const usage = useQuery(usageQuery(purser))

@@ -6,7 +6,7 @@ export const previewBytesMax = 1_000_000
 const bitmaps = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/bmp'])
 
 /**
- * How a file is shown. Only bitmaps are handed to the browser as what they say they are: a picture that can hold a script, such as SVG,
+ * Returns the kind of preview that a file gets. The browser gets only bitmaps under their own type: a picture that can hold a script, such as SVG,
  * and a page are shown as their source.
  */
 export function previewKind({

@@ -11,7 +11,7 @@ export function vaultQuery(purser: Purser, vaultId: string) {
   })
 }
 
-/** How many vaults and bytes the plan leaves. */
+/** The query of the vaults and bytes that the plan leaves. */
 export function vaultQuotaQuery(purser: Purser) {
   return queryOptions({
     queryKey: [...vaultsKey, 'quota'],

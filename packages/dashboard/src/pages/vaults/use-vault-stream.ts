@@ -6,7 +6,7 @@ import { vaultsKey } from './queries.ts'
 
 /** More events are not kept on the page. */
 export const streamEventsMax = 200
-/** How long events are collected before the page takes them. */
+/** Milliseconds for which events are collected before the page takes them. */
 const batchMs = 100
 
 export interface VaultStreamState {

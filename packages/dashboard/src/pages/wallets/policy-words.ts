@@ -40,7 +40,7 @@ function recipientsIn(policy: PolicyDocument, name: Operation): 'any' | readonly
   return policy.operations[name]?.recipients ?? []
 }
 
-/** How many recipients a sentence names before it only counts them. */
+/** Most recipients that a sentence names; it counts the others. */
 const namedMax = 3
 
 function recipientsLine(name: Operation, policy: PolicyDocument): PolicyLine {

@@ -50,7 +50,7 @@ function isOnHold({ direction, status, amlStatus, frozenAmount }: WalletTransact
   return amlStatus === 'pending' || amlStatus === 'flagged' || /[1-9]/.test(frozenAmount)
 }
 
-/** Where the money of one deposit or transfer stands. */
+/** Returns the state of the money of one deposit or transfer, and the word for it. */
 export function transactionStanding(row: WalletTransaction): Omit<Standing, 'sentence'> {
   if (row.status === 'withdrawn') return { state: 'void', word: 'Reorganized' }
   if (isOnHold(row)) return { state: 'held', word: row.amlStatus === 'pending' ? 'In screening' : 'On hold' }

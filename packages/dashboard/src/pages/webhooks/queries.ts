@@ -3,7 +3,7 @@ import { type QueryClient, queryOptions } from '@tanstack/react-query'
 
 export const webhooksKey = ['webhooks'] as const
 
-/** When attempts are read again after an event was sent: no event reports an attempt, and a slow endpoint takes up to half a minute. */
+/** Delays after which attempts are read again once an event was sent: no event reports an attempt, and a slow endpoint takes up to half a minute. */
 const attemptsAfterMs = [1_500, 5_000, 15_000, 35_000]
 
 /** Reads the endpoints and their attempts now, and again while the attempt of an event that was just sent may end. */
@@ -67,7 +67,7 @@ export function shortUrl({ url }: Pick<Webhook, 'url'>): string {
   return url.replace(/^https?:\/\//, '')
 }
 
-/** Which events an endpoint gets, in words. */
+/** Returns the events that an endpoint gets, in words. */
 export function eventWords({ events }: Pick<Webhook, 'events'>): string {
   if (events.includes('*')) return 'Every event'
   return events.length <= 2 ? events.join(', ') : `${events.slice(0, 2).join(', ')} and ${events.length - 2} more`

@@ -13,7 +13,7 @@ import { FromWallet } from '../transfers/from-wallet.tsx'
 import { Payout } from './columns.tsx'
 import { refundWords, WithdrawalBadge, whereWithdrawalIs } from './withdrawal-state.tsx'
 
-/** Where the money of one withdrawal is, step by step. */
+/** Shows where the money of one withdrawal is, step by step. */
 export function WithdrawalDetail({ withdrawalId, wide = false }: { withdrawalId: string; wide?: boolean }) {
   const purser = usePurser()
   const key = ['withdrawals', 'one', withdrawalId]

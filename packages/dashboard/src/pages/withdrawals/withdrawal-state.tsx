@@ -29,7 +29,7 @@ export function refundWords({ refund }: Pick<Withdrawal, 'refund'>): string | un
   return refund === null ? undefined : refunds[refund]
 }
 
-/** Where the money is now, in one sentence. */
+/** Returns a sentence that says where the money is now. */
 export function whereWithdrawalIs(withdrawal: Withdrawal): string {
   const { status, reason, estimatedDays, token, txHash } = withdrawal
   if (withdrawal.approval?.status === 'waiting') return 'It waits for an approval. No money has moved.'

@@ -30,7 +30,7 @@ const stuckBlocks = 5
 const rebroadcastMs = 3_000
 /** Transactions without a receipt that are processed at the same time. */
 const missingAtOnce = 4
-/** How long a node may lag. */
+/** Least milliseconds that a node may lag. */
 const lagMsMin = 120_000
 
 /**
@@ -232,7 +232,7 @@ interface Found {
   readonly receipt: Receipt
 }
 
-/** How many transactions are now final, and the ids of those whose receipts the quorum does not confirm. */
+/** The number of transactions that are now final, and the ids of those whose receipts the quorum does not confirm. */
 interface Advanced {
   readonly closed: number
   readonly unconfirmed: ReadonlySet<string>

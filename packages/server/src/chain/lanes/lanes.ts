@@ -27,7 +27,7 @@ import {
   takeNonces,
 } from './store.ts'
 
-/** How often idle networks are compared with what is open, in one statement for all of them. Needed because other processes plan too. */
+/** Milliseconds between two comparisons of the idle networks, in one statement, with what is open: other processes plan too. */
 const idlePollMs = 250
 const failureMs = 500
 const leaseMsDefault = 6_000
@@ -187,7 +187,7 @@ export function sharesOf(network: string): Share[] {
 const pollMsMin = 20
 /** Delay before a missing signer is looked up again. */
 const signerRetryMs = 1_000
-/** How long the signer of an idle account stays in memory. */
+/** Milliseconds for which the signer of an idle account stays in memory. */
 const idleMsMax = 10_000
 /** Signer lookups at the same time. */
 const signersAtOnce = 8
@@ -206,7 +206,7 @@ interface Account {
   readonly epoch: bigint
   followedAtMs: number
   sentAtMs: number
-  /** When its last open transaction closed; undefined while it has open transactions. */
+  /** The time at which its last open transaction closed, in milliseconds; undefined while it has open transactions. */
   idleSinceMs: number | undefined
 }
 

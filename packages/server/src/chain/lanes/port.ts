@@ -25,7 +25,7 @@ export interface SentCall extends Omit<LaneCall, 'to'> {
 export type ChainTransactionId = Id<'ctx'>
 
 /**
- * Which of an account's in-flight slots a transaction uses. `batch`: it carries several items, or the account's own work. `single`: it runs
+ * The kind of in-flight slot of an account that a transaction uses. `batch`: it carries several items, or the account's own work. `single`: it runs
  * untrusted code or repeats a failed item, so it is sent separately. The two kinds cannot use each other's slots.
  */
 type LaneSlot = 'batch' | 'single'
@@ -45,7 +45,7 @@ export interface PlannedTransaction extends SentCall {
   readonly purpose: string
 }
 
-/** How many transactions of each slot are not mined yet. */
+/** The number of transactions of each slot that are not mined yet. */
 export type OpenCounts = Readonly<Record<LaneSlot, number>>
 
 /**

@@ -115,7 +115,7 @@ export function listFinalRaw(db: Queryable, lane: LaneKey, fromNonce: bigint): P
 
 const RawRow = z.object({ transactionId: id('ctx'), raw: Bytes })
 
-/** How many of the newest transactions are searched for recent senders. */
+/** Number of the newest transactions that are searched for recent senders. */
 const recentMax = 200
 
 /** Accounts of the leased shards that sent any of the newest transactions, whatever their status. */

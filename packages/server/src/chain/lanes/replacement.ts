@@ -12,7 +12,7 @@ interface FeeParts {
   readonly chain: Pick<Chain, 'network' | 'offeredFees' | 'agreedHoldings' | 'transactionCount'>
 }
 
-/** How nodes refuse a transaction whose gas limit does not cover its bytes. */
+/** Whether a node's refusal says that the gas limit does not cover the bytes of the transaction. */
 export function lacksGas(words: string): boolean {
   return /intrinsic gas/i.test(words)
 }
@@ -101,7 +101,7 @@ export function signedGasLimit(raw: Hex): bigint {
   return digits.reduce((number, byte) => number * 256n + BigInt(byte), 0n)
 }
 
-/** Where the integer that begins here ends. One byte below 0x80 is its own encoding. */
+/** Returns the place behind the integer that begins here. One byte below 0x80 is its own encoding. */
 function endOf(bytes: Uint8Array, at: number): number {
   return at + 1 + Math.max(0, (bytes[at] ?? 0) - 0x80)
 }

@@ -32,7 +32,7 @@ export interface LaneParts {
   readonly handlers: Handlers
   /** The leases under which the turn began. Every write checks them; after losing them the turn can only rebroadcast stored bytes. */
   readonly leased: LeaseSet
-  /** When a quorum first found a transaction’s nonce used without a receipt of ours: milliseconds by transaction id. */
+  /** The time at which a quorum first found a transaction’s nonce used without a receipt of ours: milliseconds by transaction id. */
   readonly usedSince: Map<string, number>
   readonly overdue: OverdueLog
 }

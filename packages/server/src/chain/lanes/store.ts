@@ -128,7 +128,7 @@ export interface Unsent {
   readonly called: CallData | undefined
 }
 
-/** How far beyond its lowest open nonce a lane sends. Nodes limit the pending transactions of an account. */
+/** Most nonces, from its lowest open one on, that a lane sends. Nodes limit the pending transactions of an account. */
 const aheadMax = 200
 
 /**

@@ -3,7 +3,7 @@ import { pause } from '../../platform/work/loop.ts'
 import { fail } from '../errors.ts'
 import type { Voter, Wait } from './rpc.ts'
 
-/** How a majority judges a payment: the responses of the nodes that accept it, or the response of one that does not. */
+/** The judgment of a majority about a payment: the responses of the nodes that accept it, or the response of one that does not. */
 export type Acceptance<T> =
   | { readonly isAccepted: true; readonly responses: readonly T[] }
   | { readonly isAccepted: false; readonly response: T }
@@ -87,7 +87,7 @@ export async function requestAgreement<T>(
   return agreed.response
 }
 
-/** How long to wait for the remaining nodes once the others suffice. */
+/** Milliseconds to wait for the remaining nodes once the others suffice. */
 const furtherMs = 250
 
 interface Collecting<T> {

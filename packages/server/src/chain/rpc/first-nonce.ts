@@ -15,7 +15,7 @@ export interface FirstNonceOptions {
   readonly log?: Log | undefined
 }
 
-/** How long a single node must report the same count before a count other than 0 is accepted. */
+/** Milliseconds for which a single node must report the same count before a count other than 0 is accepted. */
 const unconfirmedMsMin = 120_000
 
 /**

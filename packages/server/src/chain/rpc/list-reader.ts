@@ -87,9 +87,9 @@ export function createListReader(): BodyReader {
 function createScanner() {
   let isInString = false
   let isEscaped = false
-  /** How many bytes of the current string match each name; -1 when it is another string. */
+  /** Bytes of the current string that match each name; -1 for a name that the string does not have. */
   let matched = names.map(() => -1)
-  /** How far the text before a list is read: its name, then a colon. */
+  /** The part of the text before a list that was read: its name, then a colon. */
   let key: 'none' | 'named' | 'colon' = 'none'
   /** The name that was read last. */
   let named: Buffer | undefined

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { RpcCall } from './responses.ts'
 
-/** How long a receipt counts as long, and how long a node is not queried for one that it did not deliver, in milliseconds. */
+/** Milliseconds for which a receipt counts as long, and for which a node is not queried for one that it did not deliver. */
 const rememberedMs = 600_000
 /** Most receipts that are remembered; above it the oldest is forgotten. */
 const receiptsMax = 10_000
@@ -12,7 +12,7 @@ type Length = 'usual' | 'long' | 'unread'
 interface Remembered {
   readonly length: Length
   readonly untilMs: number
-  /** When it was last requested by itself; 0 if it was not. */
+  /** The time at which it was last requested by itself, in milliseconds; 0 if it was not. */
   readonly triedMs: number
 }
 
@@ -23,7 +23,7 @@ export interface LongReceipts {
   markLong(url: string, call: RpcCall): void
   /** Records that the call was requested by itself. */
   markTried(url: string, call: RpcCall, outcome: 'read' | 'unread'): void
-  /** When the call was last requested by itself, in milliseconds; 0 if it was not. */
+  /** Returns the time at which the call was last requested by itself, in milliseconds; 0 if it was not. */
   triedMs(url: string, call: RpcCall): number
 }
 

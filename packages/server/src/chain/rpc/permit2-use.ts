@@ -138,8 +138,8 @@ async function logIndexesIn(rpc: Rpc, hash: Hex, { transfer, amount }: Sought): 
 }
 
 /**
- * How the transaction can have settled the permit. It has a transfer log, so it did not revert. Sent straight to the proxy it settled what its
- * input says.
+ * Returns the way in which the transaction can have settled the permit. It has a transfer log, so it did not revert. Sent straight to the proxy it
+ * settled what its input says.
  */
 function wayOf(response: RpcResponse, { transfer, amount }: Sought): 'straight' | 'through' | undefined {
   const transaction = response.ok ? response.result : undefined

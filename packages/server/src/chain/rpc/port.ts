@@ -80,7 +80,7 @@ interface StateAt {
   readonly values: readonly (bigint | undefined)[]
 }
 
-/** Where the use of a nonce is searched for, newest blocks first. */
+/** The blocks in which the use of a nonce is searched for, newest first. */
 export interface UseSearch {
   /** The nonce was unused before. */
   readonly since: Date
@@ -161,7 +161,7 @@ export interface QuorumReads {
   permitStates(ids: readonly PermitId[], finality?: Finality): Promise<readonly NonceState[]>
   /** The transaction that used or canceled an authorization. Throws `chain-unavailable` as `findSameCall` does. */
   findAuthorizationUse(id: Omit<AuthorizationId, 'validBefore'>, search: UseSearch): Promise<AuthorizationUse>
-  /** How a permit's nonce was used at depth. */
+  /** The use of a permit's nonce at depth. */
   findPermit2Use(
     transfer: Permit2Transfer,
     options: UseSearch & { readonly amount: bigint; readonly carrier?: Hex | undefined },
@@ -179,8 +179,8 @@ export interface QuorumReads {
    */
   firstNonce(account: Address): Promise<bigint>
   /**
-   * How many transactions accounts have, including pending ones, as far as a majority of the nodes agrees. Throws `chain-unavailable` while the
-   * quorum is undecided or too few of its nodes answer.
+   * The numbers of transactions that accounts have, including pending ones, as far as a majority of the nodes agrees. Throws `chain-unavailable`
+   * while the quorum is undecided or too few of its nodes answer.
    */
   pendingNonces(accounts: readonly Address[]): Promise<readonly PendingNonce[]>
   /**

@@ -11,9 +11,9 @@ import type { NodeRpc, Rpc, Voter, Wait } from './rpc.ts'
 interface Ballot<T, From = Rpc> {
   readonly count: number
   readonly ask: (node: From) => Promise<readonly (T | undefined)[]>
-  /** Which questions, all by default with `true`, are about the newest blocks, where honest nodes may differ: nobody is suspended for them. */
+  /** The questions, all by default with `true`, that are about the newest blocks, where honest nodes may differ: nobody is suspended for them. */
   readonly isAtHead?: true | ((question: number) => boolean)
-  /** How long to wait for the remaining nodes, in milliseconds, once as many have answered as must agree. Default: until they answer or time out. */
+  /** Milliseconds to wait for the remaining nodes once as many have answered as must agree. Default: until they answer or time out. */
   readonly lateMs?: number
 }
 
@@ -38,9 +38,9 @@ export interface Decision {
  * one may be wrong or down.
  */
 export interface Quorum {
-  /** How many nodes are configured. */
+  /** Number of configured nodes. */
   readonly size: number
-  /** How many nodes must agree. */
+  /** Number of nodes that must agree. */
   readonly needed: number
   /**
    * The majority's result to each question; `undefined` when there is no majority. A node that contradicts the majority is suspended, except about the

@@ -3,15 +3,15 @@ import { pause } from '../../platform/work/loop.ts'
 import { fail } from '../errors.ts'
 import type { Rpc, Wait } from './rpc.ts'
 
-/** How long a node searches alone before the next one begins too. */
+/** Milliseconds for which a node searches alone before the next one begins too. */
 const aloneMs = 2_000
-/** How long the remaining nodes may search once a majority has found nothing. */
+/** Milliseconds for which the remaining nodes may search once a majority has found nothing. */
 const remainingMs = 600_000
-/** How long a search may take. */
+/** Milliseconds that a search of several nodes may take. */
 const searchMsMax = 3_600_000
 
 interface NodeSearch<T> {
-  /** How many nodes are a majority of those configured. */
+  /** Number of nodes that are a majority of those configured. */
   readonly needed: number
   readonly wait: Wait | undefined
   /**

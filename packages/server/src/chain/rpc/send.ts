@@ -53,9 +53,9 @@ function nextPart(raws: readonly Hex[]): readonly Hex[] {
   return end === -1 ? raws : raws.slice(0, end)
 }
 
-/** How long to wait, from the first response, for those that decide whether a fee is too low. */
+/** Milliseconds to wait, from the first response, for those that decide whether a fee is too low. */
 const undecidedMsMax = 3_000
-/** How long to wait for other nodes after the responses that decide. Later responses are ignored. */
+/** Milliseconds to wait for other nodes after the responses that decide. Later responses are ignored. */
 const lateMsMax = 500
 
 /** For each call the responses of all nodes that answer, in no particular order. */

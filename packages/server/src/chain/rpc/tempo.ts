@@ -8,7 +8,7 @@ import { isRecord, type Rpc } from './rpc.ts'
 /** Seconds of block time that must pass after `validBefore`, because nodes may index receipts late. */
 const marginSeconds = 5n
 
-/** Which transfers Tempo transactions made, and whether they are lost, confirmed by a majority. */
+/** Reads the transfers that Tempo transactions made, and whether transactions are lost, confirmed by a majority. */
 export function createTempoReads(
   network: Network,
   quorum: Quorum,

@@ -8,7 +8,7 @@ import { isRecord, type Rpc, type RpcCall, type RpcResponse } from './rpc.ts'
 
 type Vote = 'yes' | 'no'
 
-/** How long a vote on new transfers waits for late nodes: one that answers just before its time-out must not delay each vote. */
+/** Milliseconds for which a vote on new transfers waits for late nodes: one that answers just before its time-out must not delay each vote. */
 const lateMs = 1_000
 
 /** Transfer reads at the depth for deposits, confirmed by a majority. */

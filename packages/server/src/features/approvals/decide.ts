@@ -251,7 +251,7 @@ export const expireApprovals: RecurringTask<Deps> = {
 /** Most decisions that are written at the same time. */
 const writtenAtOnce = 20
 const retryMs = 10_000
-/** How long after the decision a movement that cannot begin is retried, for example while a node does not respond. */
+/** Milliseconds after the decision for which a movement that cannot begin is retried, for example while a node does not respond. */
 const beginMsMax = 3_600_000
 
 /** A feature's handler of decisions about its movements. Its functions change nothing unless `markApplied` returns true. */

@@ -149,7 +149,10 @@ type Reader = (assets: readonly WalletAsset[]) => Promise<BatchedRead>
 
 /** Most assets of a caller, and most reservations under way of a tenant, that are read with those of other tenants. */
 const sharedMax = 100
-/** How long a tenant is read apart after more reservations of it were under way, and most such tenants; above it they are forgotten until their next read. */
+/**
+ * Milliseconds for which a tenant is read apart after more reservations of it were under way, and most such tenants; above it they are forgotten
+ * until their next read.
+ */
 const apartMs = 60_000
 const apartMax = 10_000
 const batchLimits = { itemsMax: 128, batchesMax: 1 }

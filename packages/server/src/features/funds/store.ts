@@ -188,7 +188,7 @@ const UnderWayRow = z.object({
 
 /** Reservations of accounts that the chain may already have taken. */
 export interface UnderWay {
-  /** When the statement began, by the database's clock: the clocks of the processes do not matter. */
+  /** The time at which the statement began, by the database's clock: the clocks of the processes do not matter. */
   readonly readAt: Date
   /** Accounts with reservations that have a nonce. */
   readonly senders: ReadonlySet<string>

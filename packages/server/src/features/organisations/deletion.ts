@@ -60,7 +60,7 @@ export async function deleteOrganisation(
   })
 }
 
-/** How a sentence names one of them, and several. */
+/** The words with which a sentence names one of them, and several. */
 const words: Readonly<Record<Blocker['kind'], readonly [one: string, several: string]>> = {
   payments: ['payment that is not settled', 'payments that are not settled'],
   transfers: ['transfer that has not ended', 'transfers that have not ended'],

@@ -36,7 +36,10 @@ export async function insertOrganisation(
 }
 
 interface Ownership {
-  /** How many organisations share the account's quotas or were made by it, also if somebody else owns them now, or if they were deleted lately. */
+  /**
+   * The number of organisations that share the account's quotas or were made by it, also if somebody else owns them now, or if they were deleted
+   * lately.
+   */
   readonly organisations: number
   /** Whether the account was the first owner of an organisation and is a member of it, or was when it was deleted, also if it was restored since: it was not admitted by an invitation alone. */
   readonly isFirstOwner: boolean

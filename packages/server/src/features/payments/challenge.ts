@@ -35,7 +35,7 @@ import type { Ctx, Deps } from './ports.ts'
 import type { Challenge, ChallengeRequest, CompactChallenges } from './schema.ts'
 import { walletsOf } from './verify.ts'
 
-/** How long a payer may take, in seconds. It bounds the authorization that a client signs. */
+/** Seconds that a payer may take. They bound the authorization that a client signs. */
 export const challengeSeconds = 300
 
 /**

@@ -11,7 +11,7 @@ export interface Attempt<T> {
   /** Attempts that free the same payments share it. */
   readonly name: string
   readonly payer: string | null
-  /** How much of the quota the new payment needs: one payment, or its gas. */
+  /** The part of the quota that the new payment needs: one payment, or its gas. */
   readonly own: bigint
   readonly nowMs: number
   readonly free: () => Promise<FreedQuota>

@@ -62,7 +62,7 @@ export interface ChainMemory {
 
 /** State that a process keeps between two checks of unsettled payments. */
 export interface UnsettledChecks {
-  /** Where the next look-ups of due payments start, by network, and that of due refunds. */
+  /** The starts of the next look-ups of due payments, by network, and of due refunds. */
   readonly cursors: DueCursors
   /** Limits the searches for the transactions of used authorizations. */
   readonly search: ByOwner

@@ -14,7 +14,7 @@ export interface PaymentToRecord {
   readonly eventPayload: Readonly<Record<string, unknown>>
   /** Most that its settlement costs the operator, in billionths of a US dollar; 0 for a payment that costs nothing. */
   readonly gasNanoUsd: bigint
-  /** When the chain is checked for the payment, unless settlement is requested earlier. */
+  /** The time at which the chain is checked for the payment, unless settlement is requested earlier. */
   readonly checkAt: Date | null
   /** The payer's balance of the token, where it limits the payer's open payments. */
   readonly rawBalance: bigint | null
@@ -27,7 +27,7 @@ export interface BatchLimits {
   /** Payments whose money has already left the payer, so that they do not count as open. */
   readonly spentIds: readonly string[]
   readonly createdAt: Date
-  /** How long a payer's transaction is not idle, in milliseconds. */
+  /** Milliseconds after which a payer's transaction that no block includes is idle. */
   readonly unminedMs: number
 }
 

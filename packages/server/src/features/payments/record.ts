@@ -36,7 +36,7 @@ import { type FreedQuota, freeQuotaOfUnmined, unminedMs } from './unmined-paymen
 export interface RecordLimits {
   readonly nanoUsdPerDayMax: bigint
   readonly openPerPayerMax: number
-  /** How long a payment stays open if nobody requests settlement. */
+  /** Milliseconds for which a payment stays open if nobody requests settlement. */
   readonly verifiedMsMax: number
 }
 

@@ -236,7 +236,7 @@ export function markSettled(tx: Tx, settled: readonly Settled[], settledAt: Date
   )
 }
 
-/** How a payment ends without money. */
+/** The end of a payment without money. */
 export interface Failed {
   readonly id: PaymentId
   readonly status: 'settlement_failed' | 'voided'

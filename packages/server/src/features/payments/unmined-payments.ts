@@ -11,7 +11,7 @@ import { recordUncounted } from './settlement-outcome.ts'
  */
 export type FreedQuota = 'some' | 'too-little' | 'too-little-for-payer' | 'none'
 
-/** How long a payer's transaction counts in the month while no block includes it, in milliseconds. */
+/** Milliseconds for which a payer's transaction counts in the month while no block includes it. */
 export const unminedMs = 10_000
 /** Most payments whose quota is freed for one. */
 const freedMax = 100

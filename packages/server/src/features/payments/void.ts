@@ -17,7 +17,10 @@ const perTurnMax = 100
 const againMs = 30_000
 /** Most milliseconds that the chain's time may lag behind the clock. */
 const graceMs = 60_000
-/** How long after it was made a payment is read at the longest: payers may sign without an end, and its month is not archived before (decision 0262). */
+/**
+ * Most milliseconds after it was made for which a payment is read: payers may sign without an end, and its month is not archived before (decision
+ * 0262).
+ */
 const watchedMsMax = 31 * 86_400_000
 
 /**

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { cookiePrefixOf, cookieValue, openSignedCookie } from './cookie.ts'
 
-/** How long a browser is known after a sign-in. */
+/** Seconds for which a browser is known after a sign-in. */
 export const knownBrowserSeconds = 180 * 86_400
 
 /** The name of the cookie of a browser in which somebody signed in. */

@@ -4,7 +4,7 @@ import type { Queryable } from '../../platform/db/db.ts'
 import type { Deps } from './ports.ts'
 import { insertLink, type NewLink } from './store.ts'
 
-/** How long a one-time link can be used. */
+/** Milliseconds for which a one-time link can be used. */
 export const linkMs = 600_000
 
 const tokenBytes = 32

@@ -122,7 +122,7 @@ export function signInPages(deps: Deps, mounted: Mounted): PublicPage[] {
   ]
 }
 
-/** Which ways of signing in this deployment offers, for the sign-in page. */
+/** Returns the ways of signing in that this deployment offers, for the sign-in page. */
 function methodsResponse({ issuers, sendMail, isSignUpOpen }: Mounted['options']): RawResponse {
   const methods = {
     password: true,

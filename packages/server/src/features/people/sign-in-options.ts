@@ -6,7 +6,7 @@ export type SignInDeps = Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'baseUrl
 /** The header in which the HTTP server passes the caller's address to better-auth. One that a caller sends is overwritten. */
 export const addressHeader = 'x-purser-address'
 
-/** How people sign in to this deployment. */
+/** The ways in which people sign in to this deployment. */
 export interface SignInOptions {
   /** The secret of better-auth's signatures: at least 32 random bytes, as text. */
   readonly secret: string

@@ -54,7 +54,7 @@ const honoredMs = 330_000
 const gapMsMax = 60_000
 /** Readings older than this are dropped. */
 const keptMs = honoredMs + gapMsMax
-/** Where readings are missing, gas may have cost this much less when a price was offered. */
+/** Divisor of the lowest reading where readings are missing: gas may have cost this much less when a price was offered. */
 const uncoveredShare = 4n
 /** Assumed size of a payment, in units of 256 bytes, and its gas: the L1 data fee is added to the gas price in this proportion. */
 const l1Shares = 2n

@@ -10,10 +10,10 @@ import { type Backoff, lockAsRead, markRelaysEnded, markSettled, postpone } from
 type System = Omit<Ctx, 'tenant'>
 
 export interface RelayTimings {
-  /** How long a process that cannot be reached keeps its networks. */
+  /** Milliseconds for which a process that cannot be reached keeps its networks. */
   readonly leaseMs: number
   readonly backoff: Backoff
-  /** How long a small batch waits for more while an earlier one is not in a block yet. */
+  /** Milliseconds for which a small batch waits for more while an earlier one is not in a block yet. */
   readonly batchMs: number
   /** A signature with less remaining time than this is not sent: it would only burn gas. */
   readonly timeLeftMs: number

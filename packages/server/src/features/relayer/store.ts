@@ -210,7 +210,7 @@ export async function watchOn(db: Queryable, relayIds: readonly bigint[]): Promi
       select id from relays where id = any(${relayIds}::bigint[]) and state in ('failed', 'withdrawn') and check_at is not null order by id for no key update)`)
 }
 
-/** How long after it ended a relay is read again at the latest, for the first time: somebody else may have sent it. */
+/** Longest time after its end until a relay is read again for the first time: somebody else may have sent it. */
 const watchedFor = sql`interval '1 day'`
 
 /**

@@ -13,7 +13,7 @@ export interface RequestLogLimits {
   /** Requests of all callers, and of organisations that share a free plan or of one other, that wait to be written. Further ones are dropped. */
   readonly waitingMax: number
   readonly waitingOwnMax: number
-  /** How long requests are collected before they are written together. */
+  /** Milliseconds for which requests are collected before they are written together. */
   readonly writeMs: number
 }
 

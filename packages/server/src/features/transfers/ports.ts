@@ -101,7 +101,7 @@ export interface TransferPorts {
 
 /** Dependencies of the feature transfers. */
 export interface Deps extends PlatformDeps, ApprovalDeps, TransferPorts {
-  /** How long a transfer waits for its block before the response is `pending`. */
+  /** Milliseconds for which a transfer waits for its block before the response is `pending`. */
   readonly transferWaitMs: number
   /** Whether a transaction made a customer's payment: what it moved came from no partner. */
   readonly isCustomerPayment: (

@@ -27,7 +27,7 @@ export const WaitingRow = z.object({
 })
 export type WaitingRow = z.output<typeof WaitingRow>
 
-/** Which steps to list: those of a network, signed before this instant, of children with a greater address. */
+/** The steps to list: those of a network, signed before this instant, of children with a greater address. */
 export interface Waiting {
   readonly network: string
   readonly before: Date

@@ -12,7 +12,7 @@ import { listSteps, lockTransfers } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
-/** How long a step may wait for a block before its child is checked. */
+/** Milliseconds for which a step may wait for a block before its child is checked. */
 const waitMs = 5_000
 
 /**

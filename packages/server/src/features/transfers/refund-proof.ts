@@ -103,7 +103,7 @@ export interface NamedDelivery {
   readonly rawLeast: bigint
 }
 
-/** How much earlier than the money left a delivery's block may be, since each chain has its own clock. */
+/** Seconds by which a delivery's block may be earlier than that in which the money left, since each chain has its own clock. */
 const clocksApartSeconds = 600n
 
 /**

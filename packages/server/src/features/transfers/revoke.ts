@@ -150,7 +150,7 @@ async function revoke(
 
 interface Revocation {
   readonly approval: AllowanceKey
-  /** How many revocations there were when the allowance was read. */
+  /** The number of revocations when the allowance was read. */
   readonly tried: number
   readonly payer: Payer
   readonly data: Hex

@@ -48,7 +48,7 @@ export const TransferRow = z.object({
   reportedState: z.enum(['pending', 'confirmed', 'reverted']).nullable(),
   eventId: id('evt').nullable(),
   createdAt: z.date(),
-  /** When it was requested, or when its approval was applied. */
+  /** The time of the request, or of the decision's application if it needed an approval. */
   acceptedAt: z.date(),
   confirmedAt: z.date().nullable(),
   endedAt: z.date().nullable(),

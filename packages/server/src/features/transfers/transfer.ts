@@ -213,7 +213,7 @@ function coinsOf(row: TransferRow): { readonly feeSymbol: string; readonly feeDe
     : { feeSymbol: nativeCoin.symbol, feeDecimals: nativeCoin.decimals }
 }
 
-/** How soon an outcome is found that another process stored. Those of this process resolve their waits themselves. */
+/** Milliseconds within which an outcome is found that another process stored. Those of this process resolve their waits themselves. */
 const pollMs = 100
 
 /** One query, repeated while anyone waits, serves all waiters. */

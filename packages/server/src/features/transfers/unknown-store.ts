@@ -88,7 +88,7 @@ export async function lockUnknown(tx: Tx, transferId: TransferId): Promise<Doubt
   return row?.doubt
 }
 
-/** How a transfer ended. */
+/** The end of a transfer. */
 export interface TransferOutcome {
   /** Whether the money arrived. */
   readonly isDelivered: boolean

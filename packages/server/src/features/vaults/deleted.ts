@@ -8,7 +8,7 @@ import type { Ctx, Deps } from './ports.ts'
 import { releaseCounts } from './quota.ts'
 import { deleteVaults } from './store.ts'
 
-/** How long persisted vaults stay after the deletion of their organisation: as long as it counts to its account's quotas. */
+/** Milliseconds for which persisted vaults stay after the deletion of their organisation: as long as it counts to its account's quotas. */
 const keptMs = 31 * 86_400_000
 /** Most vaults per transaction, and tenants per run. */
 const batchMax = 50

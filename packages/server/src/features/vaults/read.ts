@@ -64,7 +64,7 @@ export async function pageOfVaults(
 interface ShownTo {
   readonly file: FileRow
   readonly vaultEnd: Date | null
-  /** When the reader's own access ends; every link ends with it. */
+  /** The end of the reader's own access, if it has one; every link ends with it. */
   readonly accessEnd: Date | null
 }
 

@@ -3,10 +3,10 @@ import { type Plan, unlimited } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import type { Deps, TtlBounds } from './ports.ts'
 
-/** How long before a vault's end `vault.expiring` is due. */
+/** Milliseconds before a vault's end at which `vault.expiring` is due. */
 const warningMs = 3_600_000
 
-/** When a vault ends, and when that is reported; null if it is reported at once, since the end is an hour away or less. */
+/** The end of a vault, and the time at which that is reported; null if it is reported at once, since the end is an hour away or less. */
 export interface Lifetime {
   readonly expiresAt: Date
   readonly expiringDue: Date | null

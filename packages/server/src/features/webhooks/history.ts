@@ -15,7 +15,7 @@ import { countingWebhooks, findWebhook, type WebhookId } from './store.ts'
 
 const dayMs = 86_400_000
 
-/** How long events, deliveries and attempts are returned. Their rows stay for at least as long. */
+/** Days for which events, deliveries and attempts are returned. Their rows stay for at least as long. */
 const servedDays = 30
 
 /** A request that begins in time may end after it. */

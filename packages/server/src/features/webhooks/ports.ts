@@ -15,7 +15,7 @@ export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
   readonly listeners: Listeners
   /** Fetches URLs that customers gave. */
   readonly guardedFetch: GuardedFetch
-  /** Which of such URLs this deployment uses. */
+  /** The rule for such URLs in this deployment. */
   readonly customerUrls: CustomerUrls
   /** Days that rows of events, deliveries and attempts stay before they are deleted; default and least: 30. */
   readonly eventsKeptDays?: number | undefined

@@ -115,7 +115,7 @@ export const AttemptQuery = PageQuery.extend({
 })
 export type AttemptQuery = z.output<typeof AttemptQuery>
 
-/** Which deliveries are replayed: the named one, or all that died since then. */
+/** The deliveries to replay: the named one, or all that died since then. */
 export const ReplayRequest = z
   .strictObject({
     deliveryId: id('del').optional().describe('The delivery to send again.'),

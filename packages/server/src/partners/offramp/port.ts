@@ -133,7 +133,7 @@ export interface NewPayout {
   readonly key: string
   /** The account's customer; empty when the partner has no customers. */
   readonly customerId: string
-  /** When the withdrawal was stored. Together with the key it makes a repeat identical. */
+  /** The time at which the withdrawal was stored. Together with the key it makes a repeat identical. */
   readonly requestedAt: Date
   readonly accountId: string
   readonly currency: PayoutDestination['currency']

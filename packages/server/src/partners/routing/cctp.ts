@@ -149,7 +149,7 @@ const notServed: Quoted = {
   words: 'CCTP moves only USDC, and only between the chains that it supports.',
 }
 
-/** How final a burn is when Circle attests it: at once, or when its block is final. */
+/** The finality that a burn needs before Circle attests it: none, so that it is attested at once, or that of its block. */
 const [fastThreshold, finalThreshold] = [1_000, 2_000] as const
 
 type CctpChain = NonNullable<Network['cctp']>
@@ -283,8 +283,9 @@ function deliveredBy(burn: BurnMessage, { to }: RouteRequest, partnerStatus: str
 }
 
 /**
- * How MessageTransmitterV2 refuses a message that was delivered. It checks the attestation first, so the attesters signed this message with this
- * nonce: the used nonce is not that of another burn. Source: circlefin/evm-cctp-contracts, MessageTransmitterV2 `_validateReceivedMessage`.
+ * The reason with which MessageTransmitterV2 refuses a message that was delivered. It checks the attestation first, so the attesters signed this
+ * message with this nonce: the used nonce is not that of another burn. Source: circlefin/evm-cctp-contracts, MessageTransmitterV2
+ * `_validateReceivedMessage`.
  */
 const usedRefusal = 'Nonce already used'
 

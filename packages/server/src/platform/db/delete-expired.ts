@@ -1,6 +1,6 @@
 import { type Queryable, type Sql, sql } from './db.ts'
 
-/** Where rows are deleted, and whether the process stops meanwhile: the rest is deleted by the next run. */
+/** The database in which rows are deleted. When `stopping` is aborted, the next run deletes the rest. */
 export interface Sweep<D extends Queryable = Queryable> {
   readonly db: D
   readonly stopping?: AbortSignal | undefined

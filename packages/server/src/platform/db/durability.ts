@@ -4,8 +4,8 @@ import type { Log } from '../log.ts'
 import { type Db, sql } from './db.ts'
 
 /**
- * How the operator keeps what the database committed, when its server is lost: with a synchronous standby, by a managed service that promises it,
- * or not at all (one server and its backups).
+ * The operator's means to keep what the database committed when its server is lost: a synchronous standby, a managed service that promises it, or
+ * none (one server and its backups).
  */
 export const durabilities = ['synchronous', 'managed', 'single'] as const
 export type Durability = (typeof durabilities)[number]

@@ -34,7 +34,7 @@ export interface MigrateOptions {
   readonly migrations?: readonly Migration[]
   /** Longest wait for a lock of a table, during which requests for the table wait behind it; default 2,000. */
   readonly lockMsMax?: number
-  /** How long a migration that gets no lock, or waits for another process's migrations, is tried again; default 600,000. */
+  /** Milliseconds for which a migration that gets no lock, or waits for another process's migrations, is tried again; default 600,000. */
   readonly patienceMs?: number
   readonly log?: Log
 }

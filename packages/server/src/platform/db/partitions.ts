@@ -74,7 +74,10 @@ export function startOfMonth(instant: Date, monthsLater = 0): Date {
   return instantOf(Date.UTC(instant.getUTCFullYear(), instant.getUTCMonth() + monthsLater))
 }
 
-/** How long before its upper bound an open partition gets one: processes of the previous version may still delete by `ctid`. */
+/**
+ * Least milliseconds between the time at which an open partition gets an upper bound and that bound: processes of the previous version may still
+ * delete by `ctid`.
+ */
 const noticeMs = 28 * 86_400_000
 
 /**

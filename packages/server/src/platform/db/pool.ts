@@ -89,7 +89,7 @@ interface Session {
   inUse: boolean
   /** Statements that are not answered yet. */
   open: number
-  /** When the first of them was sent, or when the one before it was answered. */
+  /** The time at which the first of them was sent, or the one before it was answered, by `performance.now()`. */
   sentAtMs: number | undefined
   isChecked: boolean
 }

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Log } from '../log.ts'
 
-/** How often the table is read for all streams; events of other processes arrive with at most this delay. */
+/** Milliseconds between two reads of the table for all streams; events of other processes arrive with at most this delay. */
 const pollMs = 200
 /** After a slow read the pause is this many times what reading and sending took, so that neither the database nor the process is overloaded. */
 const pauseFactor = 4

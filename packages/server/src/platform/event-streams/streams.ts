@@ -6,8 +6,7 @@ import { levelOf, mayTake } from '../share.ts'
 import { EventStreamResponse, heartbeat, type SseConnection } from './response.ts'
 
 /**
- * How often access is checked. Each stream has its heartbeat in one of fifteen such ticks, so that heartbeats never come all at
- * once.
+ * Milliseconds between two checks of access. Each stream has its heartbeat in one of fifteen such ticks, so that heartbeats never come all at once.
  */
 const tickMs = 1_000
 const ticksPerHeartbeat = 15

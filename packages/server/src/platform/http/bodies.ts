@@ -9,7 +9,7 @@ const tooManyChunks = (): Problem =>
     detail: 'The body has thousands of chunks of a few bytes. Send it with Content-Length, or in larger chunks.',
   })
 
-/** How a body is received, and how its request is refused. */
+/** The limits of a body, and the refusal of its request. */
 interface BodyRules {
   readonly response: ServerResponse
   /** Returns the pause for tiny chunks of a body that an operation reads while it arrives; undefined for others. */

@@ -152,7 +152,7 @@ export function limitBodySilence(request: IncomingMessage, msMax: number, afterM
   request.once('end', () => request.setTimeout(afterMs).off('timeout', cut))
 }
 
-/** How long a body may still arrive after its request was answered, so that its sender receives the response and not a reset. */
+/** Milliseconds for which a body may still arrive after its request was answered, so that its sender receives the response and not a reset. */
 const lingerMs = 1_000
 
 /** Cuts the connection of a request whose body is not complete soon after the response was sent. */

@@ -4,7 +4,7 @@ import { countChunks } from '@purser/protocol'
 /** Most chunks of a request's body with fewer than 64 bytes on average. A streamed body may have more, slowly. */
 export const tinyChunksMax = 1_000
 
-/** How a body with too many tiny chunks is received. */
+/** The treatment of a body with too many tiny chunks. */
 export interface ChunkRule {
   /** Sends the refusal. Called once; nothing more of the body is received then. */
   readonly refuse: () => void

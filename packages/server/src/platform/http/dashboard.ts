@@ -4,7 +4,7 @@ import { qualityOf } from './accept.ts'
 import type { RawResponse } from './call.ts'
 import type { PageRequest, PublicPage } from './server.ts'
 
-/** Where the built dashboard is: beside the compiled service, or in the workspace that this source is in. */
+/** The directories of the built dashboard: beside the compiled service, or in the workspace that this source is in. */
 const builtDirectories = ['../../dashboard', '../../../../dashboard/dist'].map((from) =>
   path.join(import.meta.dirname, from),
 )

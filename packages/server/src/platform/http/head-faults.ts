@@ -48,7 +48,7 @@ function announcesBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-/** How many fields have this name; `rawHeaders` has names and values in turn. */
+/** Returns the number of fields with this name; `rawHeaders` has names and values in turn. */
 function occurrences(rawHeaders: readonly string[], name: string): number {
   let count = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -16,9 +16,9 @@ export interface ServerLimits {
   readonly connectionsMax: number
   /** Most open connections of one address that made no request with a valid credential. */
   readonly connectionsPerAddressMax: number
-  /** How long a connection may be silent while a request is in progress or its response is not read. */
+  /** Milliseconds for which a connection may be silent while a request is in progress or its response is not read. */
   readonly silenceMsMax: number
-  /** How long the header fields of a request may take. */
+  /** Milliseconds that the header fields of a request may take. */
   readonly headersMsMax: number
 }
 
@@ -65,12 +65,12 @@ export interface CompletedRequest {
 export interface HttpOptions extends IdentifyOptions, AdmissionLimits {
   readonly operations: readonly BoundOperation[]
   readonly pages: readonly PublicPage[]
-  /** Which proxies' X-Forwarded-For counts: the number of proxies before the service, or their networks; false for none. */
+  /** The proxies whose X-Forwarded-For counts: the number of proxies before the service, or their networks; false for none. */
   readonly trustProxy: false | number | readonly string[]
   readonly limits?: Partial<ServerLimits>
   /** Called for each request of an identified caller, also a refused one. Must not throw. */
   readonly onResponse?: (answered: CompletedRequest) => void
-  /** Where a line is written for each response that was sent, also to callers who are not identified; default none. */
+  /** Gets a line for each response that was sent, also to callers who are not identified; default none. */
   readonly accessLog?: Log | undefined
   /** Milliseconds for a complete body to arrive, and between two pieces of a streamed one; default one minute. */
   readonly bodyMsMax?: number

@@ -10,9 +10,9 @@ import { failPlatform, isProblem } from '../errors.ts'
 import { bytesPerKey, keptBytesMax } from './kept-bytes.ts'
 import { claimUnused, storeEnded, tie, tieAlone } from './leases-together.ts'
 
-/** How long the first request may run before another may take over its key (only for handlers that wait for something outside). */
+/** Milliseconds for which the first request may run before another may take over its key (only for handlers that wait for something outside). */
 const runningMsMax = 60_000
-/** How long a response is stored. */
+/** Milliseconds for which a response is stored. */
 const keptMs = 24 * 60 * 60 * 1000
 
 export const Stored = z.object({

@@ -11,7 +11,7 @@ export const keptBytesMax = 65_536
 /** Bytes that a stored key takes beside the body of its response, with its place in the indexes. */
 export const bytesPerKey = 400
 
-/** How often a process with requests adds what it stored to the table, and reads what all processes stored. */
+/** Milliseconds after which a process with requests adds what it stored to the table again, and reads what all processes stored. */
 const exchangeMs = 5_000
 /** An owner without a request for so long is read again at its next one. */
 const forgottenMs = 60_000

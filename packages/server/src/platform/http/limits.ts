@@ -26,7 +26,7 @@ export interface Limiter {
 const bucketsMax = 100_000
 /** Buckets of those for whom there is no bucket of their own. */
 const sharedBuckets = 1_024
-/** How often full buckets are dropped at most: it reads all of them. */
+/** Least milliseconds between two sweeps of full buckets: a sweep reads all of them. */
 const sweepMsMin = 1_000
 /** A longer name is kept as its digest. */
 const nameLengthMax = 64

@@ -64,7 +64,7 @@ function json(value: unknown, status = 200): RawResponse {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value) }
 }
 
-/** How long the result of a readiness check is returned again: well below the seconds in which a lost database must be noticed. */
+/** Milliseconds for which the result of a readiness check is returned again: well below the seconds in which a lost database must be noticed. */
 const readinessAgeMsMax = 500
 
 /**

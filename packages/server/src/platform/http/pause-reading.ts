@@ -15,7 +15,7 @@ export type PauseFor = (owner: string | undefined, chunks: number) => number | u
  * addresses, and their requests are refused. `now` returns milliseconds of a monotonic clock.
  */
 export function createReadingPauses(now: () => number = () => performance.now()): PauseFor {
-  /** When the chunks of each owner so far have been paid for. */
+  /** The time by which the chunks of each owner so far have been paid for. */
   const ends = new Map<string, number>()
   return (owner, chunks) => {
     if (owner === undefined) return chunks / chunksPerMs

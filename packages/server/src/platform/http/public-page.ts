@@ -13,7 +13,7 @@ export interface PublicPage {
     params: Readonly<Record<string, string>>,
     request: PageRequest,
   ) => RawResponse | Promise<RawResponse>
-  /** How many requests of its address one counts as; default 1. */
+  /** Number of requests of its address that one counts as; default 1. */
   readonly cost?: number
   /** Whether pages of any origin may read it. */
   readonly crossOrigin?: true

@@ -3,7 +3,7 @@ import { type Caller, callerId } from '../ctx.ts'
 import { createLimiter } from './limits.ts'
 
 /**
- * How many refusals leave a record each: 2,000 of one caller at once and then one in two seconds, and 5,000 of the callers of one owner in one
+ * Refusals that leave a record each: 2,000 of one caller at once and then one in two seconds, and 5,000 of the callers of one owner in one
  * environment and then one a second. Nothing deletes a record.
  */
 const callerLimit = { perSecond: 1 / 2, burst: 2_000 }

@@ -60,7 +60,7 @@ declare module 'fastify' {
   interface FastifyRequest extends Reportable {
     /** Set once the caller of an operation is admitted. */
     caller: Caller | undefined
-    /** When the caller was looked up, as `performance.now()`. */
+    /** The time at which the caller was looked up, by `performance.now()`. */
     admittedAt: number
   }
 }

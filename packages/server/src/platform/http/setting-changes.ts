@@ -6,7 +6,7 @@ import { readJson } from './json.ts'
 import { createLimiter, type Limiter } from './limits.ts'
 
 /**
- * How many changes of settings the keys of one owner may make in one environment: 5,000 at once, and then one a second. Each leaves a record in the
+ * Changes of settings that the keys of one owner may make in one environment: 5,000 at once, and then one a second. Each leaves a record in the
  * audit log, and many leave a row, which nothing deletes. The rates of requests alone would allow tens of millions a day.
  */
 const ownerLimit = { perSecond: 1, burst: 5_000 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { SseConnection } from '../event-streams/response.ts'
 
-/** How long a caller has to read the end of a response. */
+/** Milliseconds that a caller has to read the end of a response. */
 const endingMsMax = 30_000
 
 /** An open response over HTTP, whose headers are sent. */

@@ -15,7 +15,7 @@ import {
 export interface LeaseOptions {
   readonly deps: Pick<Deps, 'db' | 'random' | 'log'>
   readonly shares: readonly Share[]
-  /** How long an unreachable holder keeps its shares. */
+  /** Milliseconds for which an unreachable holder keeps its shares. */
   readonly leaseMs: number
   /** Called when shares of the scope were taken. */
   readonly onTaken: (scope: string) => void

@@ -10,7 +10,7 @@ export interface ProbeIntervals {
 }
 
 const intervalsDefault: ProbeIntervals = { busyMs: 50, idleMs: 80 }
-/** How long a probe that found work stays busy. */
+/** Milliseconds for which a probe that found work stays busy. */
 const busyForMs = 5_000
 /** Pause after a failure; every watcher is woken meanwhile, so that one wrong condition delays no other work. */
 const failureMs = 500

@@ -11,7 +11,7 @@ export interface PollOptions {
   readonly lastRead?: 'always'
 }
 
-/** Which read of a wait it is. */
+/** The place of a read in its wait. */
 export interface PollRead {
   readonly isFirst: boolean
   readonly isLast: boolean

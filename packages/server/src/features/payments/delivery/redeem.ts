@@ -36,11 +36,11 @@ import {
 
 /** Grace period in which the first handler may still deliver its response after another process requests to redeem the payment. */
 export const graceMs = 30_000
-/** How long a redemption has the exclusive right to deliver the response. */
+/** Milliseconds for which a redemption has the exclusive right to deliver the response. */
 const leaseMs = 60_000
-/** When to retry for a payment that is not settled yet. */
+/** Milliseconds after which to retry for a payment that is not settled yet. */
 const openMs = 5_000
-/** How long a middleware keeps an undelivered response by default. */
+/** Milliseconds for which a middleware keeps an undelivered response by default. */
 const keptMs = 1_800_000
 const rerunsMax = 2
 const safeMethods = ['GET', 'HEAD']

@@ -22,7 +22,7 @@ export type ResourceRow = z.output<typeof ResourceRow>
 const CountRow = z.object({ count: z.bigint() })
 const ListedRow = z.object({ isListed: z.boolean() })
 
-/** How long the time of a listed resource may be behind its newest payment, so that most payments write nothing. */
+/** Most seconds that the time of a listed resource may be behind its newest payment, so that most payments write nothing. */
 const behindSecondsMax = 600
 
 /**

@@ -162,7 +162,7 @@ function asKind({ extra, ...kind }: SupportedKind): z.input<typeof Supported>['k
 
 type Item = z.input<typeof DiscoveredResources>['items'][number]
 
-/** How far beyond a page its total counts. */
+/** Number of resources beyond a page that its total counts at most. */
 const countedBeyondMax = 1_000
 
 /**

@@ -119,7 +119,7 @@ export interface MppPurchase {
   readonly challenge: MppChallenge
   /** The network's name as the wallet's owner knows it. */
   readonly chain: Chain
-  /** Where it is paid: the wallet's network, or for a price of zero the environment's Tempo network. */
+  /** The network on which it is paid: the wallet's, or for a price of zero the environment's Tempo network. */
   readonly network: Network
   /** The credential's `payload`, as sent. */
   readonly payload: JsonObject

@@ -27,7 +27,7 @@ import {
   type RefundRow,
 } from './store.ts'
 
-/** When to retry for a payment that is being settled. */
+/** Seconds after which to retry for a payment that is being settled. */
 const settlingSeconds = 5
 
 /** The decision about a request to refund a payment. */

@@ -9,9 +9,9 @@ import type { Ctx } from '../ports.ts'
 import { payloadOf } from '../void.ts'
 import type { RefundableRow } from './store.ts'
 
-/** When to retry for a payment whose block is not final. */
+/** Seconds after which to retry for a payment whose block is not final. */
 const finalSeconds = 15
-/** How long nodes are expected to keep a receipt and its logs after settlement. */
+/** Milliseconds after settlement for which nodes are expected to keep a receipt and its logs. */
 const receiptMsMin = 86_400_000
 /** Most requests to each node for logs that it may have forgotten, while a caller waits. */
 const logRequestsMax = 100

@@ -4,7 +4,7 @@ import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import type { AttemptCounts, Deps } from '../ports.ts'
 import { addAttempts, type CountedAttempts, deleteOldAttempts } from './attempt-store.ts'
 
-/** How long counts are collected before they are written together. */
+/** Milliseconds for which counts are collected before they are written together. */
 const writeMs = 2_000
 const minuteMs = 60_000
 /** Most counters (tenant and minute) in memory; counts for further ones are dropped until the next write. */
@@ -70,7 +70,7 @@ function addTo(
   })
 }
 
-/** How far back the counts reach. */
+/** Days that the counts reach back. */
 const attemptsKeptDays = 31
 
 /** Deletes counts of minutes that are older than that, in batches. Running it again is harmless. */

@@ -13,7 +13,7 @@ export interface CountedAttempt {
   readonly grain: 'quarter' | 'none'
 }
 
-/** How payments are put into intervals. */
+/** The intervals that payments are put into. */
 export interface Intervals {
   readonly from: Date
   readonly seconds: number
@@ -63,7 +63,7 @@ export function listIntervals(db: Queryable, tenant: Tenant, counted: CountedAtt
   )
 }
 
-/** How long settlement took, per interval, and for the whole range in the row without a time. */
+/** Lists the times that settlement took, per interval, and for the whole range in the row without a time. */
 export function listLatencies(db: Queryable, tenant: Tenant, counted: CountedAttempt, intervals: Intervals) {
   return db.many(
     LatencyRow,

@@ -7,7 +7,7 @@ import type { RelayFault, SettlingBlock } from '../port.ts'
 /** `taken`: the latest block would accept it. `used`: its nonce is spent. Otherwise why the chain refuses it. */
 export type Trial = 'taken' | 'used' | RelayFault
 
-/** How a spent nonce was used. `lost`: without this money moving. `undecided`: read the chain again later. */
+/** The use of a spent nonce. `lost`: without this money moving. `undecided`: read the chain again later. */
 export type Use =
   | {
       readonly outcome: 'settled'
@@ -60,7 +60,7 @@ export interface BoundedCall {
 }
 
 const wordBytes = 32
-/** Where the used gas is kept in memory: behind the longest call data. */
+/** Longest call data. The used gas is kept in memory behind it. */
 const callDataBytesMax = 1_024
 
 /**

@@ -10,7 +10,7 @@ import type { TransferId } from '../store.ts'
 import { insertGasless, type NewGasless } from './store.ts'
 
 /**
- * How long a signature is valid. A transfer that the token refuses is reported as failed only after that, and its money stays reserved
+ * Milliseconds for which a signature is valid. A transfer that the token refuses is reported as failed only after that, and its money stays reserved
  * until then.
  */
 const validMs = 1_800_000

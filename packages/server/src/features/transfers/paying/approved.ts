@@ -8,7 +8,7 @@ import type { Ctx, Deps } from '../ports.ts'
 import { lockTransfer, type TransferId, type TransferRow } from '../store.ts'
 import { clearPayUntil, isAnyUnused, listUnused, lockPayment, postponeEnd, setPayUntil } from './store.ts'
 
-/** How long a fresh 402 can be paid with an approved payment. Its funds stay reserved until then. */
+/** Milliseconds for which a fresh 402 can be paid with an approved payment. Its funds stay reserved until then. */
 const payMs = 3_600_000
 const endedAtOnce = 50
 

@@ -53,10 +53,10 @@ import {
 const nonceBytes = 32
 /** Most signatures that may still be used: of a wallet address, and on a network of a caller and of all wallets of a share owner. */
 const openMax = { address: 1_000, caller: 2_500, organisation: 5_000 }
-/** When to retry a payment that still waits for its approval. */
+/** Seconds after which to retry a payment that still waits for its approval. */
 const approvalSeconds = 5
 const plainKey = /^[\x20-\x7e]{1,512}$/
-/** How long a payment of a URL may wait for custody and for the seller. */
+/** Milliseconds for which a payment of a URL may wait for custody and for the seller. */
 const fetchMs = 45_000
 
 /** An offer that the wallet can pay, with its message. */

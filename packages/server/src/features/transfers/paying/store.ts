@@ -145,7 +145,7 @@ export async function setPayUntil(tx: Tx, transferId: TransferId, until: Date): 
   await tx.run(sql`update wallet_payments set pay_until = ${until} where transfer_id = ${transferId} and draft is null`)
 }
 
-/** When an approved payment without a fresh 402 is ended: at its time, or later if it could not be ended then. */
+/** The time at which an approved payment without a fresh 402 is ended: its own, or later if it could not be ended then. */
 const endsAt = sql`coalesce(end_after, pay_until)`
 
 /** A condition: whether `listUnused` would return any. */

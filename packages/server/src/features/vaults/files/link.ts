@@ -18,9 +18,9 @@ const linkSeconds = 86_400
 export interface Linked {
   readonly vaultId: VaultId
   readonly fileId: Id<'fil'>
-  /** When the vault expires; null if it is persisted. */
+  /** The expiry of the vault; null if it is persisted. */
   readonly vaultEnd: Date | null
-  /** When the caller's own access ends, if it has an end. */
+  /** The end of the caller's own access, if it has an end. */
   readonly accessEnd?: Date | null
 }
 

@@ -5,7 +5,7 @@ import { firstIdAt } from '../../../platform/db/page.ts'
 import { id } from '../../../platform/ids.ts'
 import type { VaultId } from '../schema.ts'
 
-/** Where a stream begins: after one event, after all up to an instant, or, `unstated`, now; at the first event of a sealed vault. */
+/** The beginning of a stream: after one event, after all up to an instant, or, `unstated`, now; at the first event of a sealed vault. */
 export type Since = { readonly eventId: string } | { readonly instant: Date } | 'unstated'
 
 const Start = z.object({
@@ -184,7 +184,7 @@ const Expiry = z.object({
 })
 export type Expiry = z.output<typeof Expiry>
 
-/** How long ago a vault may have been swept whose expiry a stream still looks for: it follows within a second. */
+/** Milliseconds since its sweep in which a stream still looks for the expiry of a vault: it follows within a second. */
 const sweptMsMax = 60_000
 
 /**

@@ -16,7 +16,7 @@ type Deps = PlatformDeps & ScreeningPort
 type ConfirmDeps = Deps & { readonly reads: Pick<ConfirmedReads, 'confirmTransfers'> }
 
 const rowsMost = 100
-/** How long one turn begins further pages of rows: where receipts are long, a page takes up to 80 seconds. */
+/** Milliseconds in which one turn begins further pages of rows: where receipts are long, a page takes up to 80 seconds. */
 const turnMsMax = 10_000
 
 /** The row behind which a turn begins. */

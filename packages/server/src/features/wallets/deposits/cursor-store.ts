@@ -14,7 +14,7 @@ export interface WatcherLease {
   readonly leader: string
 }
 
-/** How far a network was read; null until its head is known. */
+/** The blocks up to which a network was read; null until its head is known. */
 export const Cursor = z.object({ scanned: z.bigint().nullable(), checked: z.bigint().nullable() })
 export type Cursor = z.output<typeof Cursor>
 

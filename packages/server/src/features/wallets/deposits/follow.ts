@@ -53,7 +53,7 @@ interface SizeState {
 /** The state of the second reading. It runs independently, so that a node that fails in it delays nothing else. */
 interface Checking extends SizeState {
   failures: number
-  /** How many passes still skip the second reading after failures. */
+  /** Number of passes that still skip the second reading after failures. */
   pause: number
 }
 
@@ -138,7 +138,9 @@ async function confirm(
   return undefined
 }
 
-/** Where reading continues: on a network that was never read, a window before its head; after a reorganization, at the fork. */
+/**
+ * Returns the position at which reading continues: on a network that was never read, a window before its head; after a reorganization, at the fork.
+ */
 async function findStart(
   following: Following,
   { head, lastHead }: { readonly head: PlacedBlock; readonly lastHead: string | undefined },

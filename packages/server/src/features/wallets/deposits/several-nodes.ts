@@ -18,7 +18,7 @@ import { contradicts } from './fork.ts'
 /** Number of nodes that read a range, if there are that many, so that a single node cannot hide a transfer. */
 const nodesMost = 2
 
-/** How long votes on the transfers of one range begin: each of them may wait a second for a node that answers late. */
+/** Milliseconds in which votes on the transfers of one range begin: each of them may wait a second for a node that answers late. */
 const votesMsMost = 10_000
 
 export interface Several {
@@ -118,7 +118,7 @@ const votedMost = 100
 /** The readings without invented transfers, and the result of the vote. */
 export interface Believed {
   readonly readings: readonly ScannedRange[]
-  /** How many transfers a majority denies. */
+  /** Number of transfers that a majority denies. */
   readonly invented: number
   /** The transfers about which the nodes are undecided, and those on which they did not vote in time. */
   readonly undecided: readonly TokenTransfer[]

@@ -32,7 +32,7 @@ export async function insertWatches(tx: Tx, tenant: Tenant, watches: readonly Wa
     on conflict (wallet_id, network) do nothing`)
 }
 
-/** When watching ends; `block` is the newest one of the wallet's own network that a majority of the nodes named, if it did. */
+/** The end of watching; `block` is the newest one of the wallet's own network that a majority of the nodes named, if it did. */
 export interface WatchEnd {
   readonly at: Date
   readonly block: bigint | undefined

@@ -10,7 +10,7 @@ import { LeadLost } from './store-scan.ts'
 import { createWatched, type Watched } from './watched.ts'
 
 export interface WatcherOptions {
-  /** How long a leader that does not renew keeps its networks. */
+  /** Milliseconds for which a leader that does not renew keeps its networks. */
   readonly leaseMs: number
   /** Longest interval between two polls of a network's head; the network's own interval if that is shorter. */
   readonly pollMsMax: number
@@ -59,7 +59,7 @@ interface Leading {
   readonly lost: AbortController
   follow(): Promise<void>
   failures: number
-  /** When it began or last succeeded. */
+  /** The time at which it began or last succeeded. */
   succeededAt: Date
 }
 

@@ -12,7 +12,7 @@ const HoldSummaryRow = z.object({
   /** The wallet's own chain, and the network that it means. */
   walletChain: ChainName,
   walletNetwork: z.string(),
-  /** Where the money is: managed wallets are booked on every network. */
+  /** The network of the money: managed wallets are booked on every network. */
   network: z.string(),
   token: z.string(),
   unscreened: StoredBigInt,

@@ -29,10 +29,10 @@ export function nextStatus(
 }
 
 /**
- * When to screen again: daily, at a time that depends on the id; while the result is `pending`, after a quarter of `sinceMs` (since the
- * last result other than pending, or since the address was registered), at least a minute. An oracle that does not respond is queried again
- * after an hour at most. If it reported `clean` or there is none, there is no such bound: a fresh list or an operator is needed, and a new
- * list makes the address due by itself.
+ * Returns the time of the next screening: daily, at a time that depends on the id; while the result is `pending`, after a quarter of `sinceMs` (since
+ * the last result other than pending, or since the address was registered), at least a minute. An oracle that does not respond is queried again after
+ * an hour at most. If it reported `clean` or there is none, there is no such bound: a fresh list or an operator is needed, and a new list makes the
+ * address due by itself.
  */
 export function dueAfter(
   now: Date,

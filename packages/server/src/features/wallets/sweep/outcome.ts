@@ -12,7 +12,7 @@ import { lockPlanned } from './tempo-store.ts'
 import { listFrozenAmounts, type SweepTransferRow, subjectOf, type TransferKey } from './transfer-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
-/** How a transfer ended, and the operator's cost of its transaction, in wei. */
+/** The end of a transfer, and the operator's cost of its transaction, in wei. */
 export type End = TransferEnd & { readonly wei: bigint }
 
 /**

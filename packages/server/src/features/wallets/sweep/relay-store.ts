@@ -125,7 +125,7 @@ const EndedRow = z.object({
 /** `gasReservedNanoUsd`: the amount that it reserved until it ended. */
 export type EndedRow = z.output<typeof EndedRow>
 
-/** How a transfer ends: by this transaction, or without its money moving, for this reason. */
+/** The end of a transfer: by this transaction, or without its money moving, for this reason. */
 export type TransferEnd = TransferKey &
   (
     | { readonly status: 'swept'; readonly txHash: string; readonly reason: null }

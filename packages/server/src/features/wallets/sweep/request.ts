@@ -39,7 +39,7 @@ import { subjectOf } from './transfer-store.ts'
 
 const failGas = defineErrors(gasErrors)
 
-/** How long an authorization is valid: longer than any outage that is worth waiting for. */
+/** Milliseconds for which an authorization is valid: longer than any outage that is worth waiting for. */
 const validMs = 86_400_000
 const nonceBytes = 32
 
@@ -209,7 +209,7 @@ interface Funded {
 
 export interface Candidates {
   readonly funded: readonly Funded[]
-  /** Where the next sweep of all children continues; 0 for the beginning, undefined if they were named. */
+  /** The index behind which the next sweep of all children continues; 0 for the beginning, undefined if they were named. */
   readonly scannedTo: number | undefined
   readonly isPartial: boolean
 }

@@ -19,7 +19,7 @@ const staleMs = 1_000
 export class EndpointQueue {
   readonly webhookId: WebhookId
   readonly organisationId: OrganisationId
-  /** When the process leased it. */
+  /** The time at which the process leased it, by `performance.now()`. */
   readonly leasedSince: number
   #row: EndpointRow | undefined
   #ahead: DueRow[] = []

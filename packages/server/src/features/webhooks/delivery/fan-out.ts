@@ -33,7 +33,7 @@ interface NewDelivery {
 }
 
 interface FannedOut {
-  /** How many deliveries it wrote. */
+  /** Number of deliveries that were written. */
   readonly written: number
   /** Whether more can be written now. */
   readonly isMore: boolean

@@ -219,7 +219,7 @@ export interface Wanted {
   readonly webhookId: WebhookId
   /** Deliveries that the process has already read, and that may still be due in the table. */
   readonly inHand: readonly string[]
-  /** How many others to read at least, if there are as many. */
+  /** Number of others to read at least, if there are as many. */
   readonly fresh: number
 }
 

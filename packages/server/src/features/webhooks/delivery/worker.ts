@@ -36,7 +36,10 @@ const renewMs = 8_000
 export interface WorkerLimits {
   /** Most endpoints that one process serves at once. */
   readonly endpointsMax: number
-  /** How long an endpoint is served while others of its organisation wait for a slot, or all slots are taken; its next turn comes after theirs. */
+  /**
+   * Milliseconds for which an endpoint is served while others of its organisation wait for a slot, or all slots are taken; its next turn comes after
+   * theirs.
+   */
   readonly turnMs: number
 }
 
@@ -69,15 +72,15 @@ export class WebhookWorker {
   readonly #fanningOut: RunningLoop
   readonly #delivering: RunningLoop
   readonly #ending: RunningLoop
-  /** Where the next list of due queues starts. */
+  /** The start of the next list of due queues. */
   readonly #cursors: DueCursors = new Map()
   /** The listed queues whose organisations may have no more slots. */
   #waiting: WaitingQueues = new Map()
-  /** When queues may be listed by shares again, on the clock of `performance.now`. */
+  /** The time from which queues may be listed by shares again, by `performance.now()`. */
   #sharesAt = 0
   /** Whether the tables may have something new. */
   #hasNews = true
-  /** When the leased queues are read without a notification, by `performance.now()`. */
+  /** The time at which the leased queues are read without a notification, by `performance.now()`. */
   #nextReadAt = Number.NEGATIVE_INFINITY
   #renewedAt = performance.now()
 

@@ -12,7 +12,7 @@ export type StreamPosition = z.output<typeof StreamPosition>
 /** The position before everything. A client that has received nothing yet stores its id. */
 export const beginning: StreamPosition = { writtenBy: '0', id: '0' }
 
-/** Where a stream begins: with what is written from now on, or with what was written after an instant. */
+/** The beginning of a stream: with what is written from now on, or with what was written after an instant. */
 export type Since = 'now' | Date
 
 /** Returns the last entry that a listener does not receive, read at one moment; undefined if it receives everything. */
@@ -104,9 +104,7 @@ export interface Entry {
 
 export interface Page {
   readonly entries: readonly Entry[]
-  /**
-   * Where the next read continues: after the last entry, after the last one that was looked at, or after everything that exists.
-   */
+  /** The position at which the next read continues: after the last entry, after the last one that was looked at, or after everything that exists. */
   readonly next: StreamPosition
   /** Whether more may follow; the page itself may be empty. */
   readonly isFull: boolean

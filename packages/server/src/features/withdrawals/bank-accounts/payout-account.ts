@@ -99,7 +99,7 @@ export function assignPayoutCustomer(
 
 const most = 20
 const retry = { attemptsMax: Number.POSITIVE_INFINITY, delayMsFirst: 60_000, delayMsMax: 6 * 3_600_000 }
-/** How long a process has an account to itself. */
+/** Milliseconds for which a process has an account to itself. */
 const takenMs = 120_000
 
 /**

@@ -12,7 +12,7 @@ import { end } from './end.ts'
 import { fail } from './errors.ts'
 import { findWithdrawal, lockWithdrawal, setPayout, setTransfer, type WithdrawalRow } from './store.ts'
 
-/** How long a payout may stay uncreated: the time for which the partner recognizes a repeated request. */
+/** Milliseconds for which a payout may stay uncreated: in that time the partner recognizes a repeated request. */
 const createPayoutMsMax = 20 * 3_600_000
 
 /**
@@ -47,7 +47,7 @@ interface Fault {
   readonly code?: string
 }
 
-/** When the partner could first be called: at the request, or at the approval that the withdrawal waited for. */
+/** Returns the time from which the partner could be called: of the request, or of the approval that the withdrawal waited for. */
 export function startOf({ createdAt, releasedAt }: WithdrawalRow): Date {
   return releasedAt ?? createdAt
 }

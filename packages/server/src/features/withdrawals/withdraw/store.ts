@@ -52,7 +52,7 @@ export const WithdrawalRow = z.object({
   completedAt: z.date().nullable(),
   failedAt: z.date().nullable(),
   approvalId: id('apr').nullable(),
-  /** When a withdrawal that waited for an approval was allowed to begin. */
+  /** The time at which a withdrawal that waited for an approval was allowed to begin. */
   releasedAt: z.date().nullable(),
 })
 export type WithdrawalRow = z.output<typeof WithdrawalRow>

@@ -37,7 +37,7 @@ export const groups: readonly (readonly [title: string, names: readonly string[]
   ],
 ]
 
-/** Where the Markdown is: beside the compiled service, or in the repository that this source is in. */
+/** The roots of the Markdown: beside the compiled service, or the repository that this source is in. */
 const roots = ['../../../guides', '../../../../../..'].map((from) => path.join(import.meta.dirname, from))
 
 /** Pages of the repository that are guides although they are not in `docs/`. */

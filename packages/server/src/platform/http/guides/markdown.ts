@@ -1,7 +1,7 @@
 import { escapeHtml } from '../reference/html.ts'
 import { highlighted } from './highlight.ts'
 
-/** Where a link of the page leads: an address of the service, another site, or undefined for a file that is not served. */
+/** Returns the target of a link of the page: an address of the service or another site; undefined for a file that is not served. */
 export type LinkTarget = (href: string) => string | undefined
 
 /** A rendered page. */

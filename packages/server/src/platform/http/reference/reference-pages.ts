@@ -5,7 +5,7 @@ import { qualityOf } from '../accept.ts'
 import type { RawResponse } from '../call.ts'
 import type { PageRequest, PublicPage } from '../public-page.ts'
 
-/** Where the built reference is: beside the compiled service, or in the workspace that this source is in. */
+/** The directories of the built reference: beside the compiled service, or in the workspace that this source is in. */
 const builtDirectories = ['../../../reference', '../../../../../reference/dist'].map((from) =>
   path.join(import.meta.dirname, from),
 )

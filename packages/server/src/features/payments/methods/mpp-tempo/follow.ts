@@ -26,7 +26,7 @@ const pageRows = 100
 const pagesMax = 50
 const dayMs = 86_400_000
 
-/** Where outcomes are read: of the preferred node, which a majority must confirm, or of the others too where it does not. */
+/** The nodes from which outcomes are read: the preferred one, which a majority must confirm, or the others too where it does not. */
 type Source = 'preferred' | 'all'
 
 /** Reads the chain for one payment and records its outcome if there is one; returns whether there was. */
