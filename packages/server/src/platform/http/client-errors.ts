@@ -11,7 +11,11 @@ const faults: Readonly<Record<string, 'request-timeout' | 'request-header-fields
 }
 
 /** Sends a problem record for an unreadable request and closes the connection, since the start of the next request is unknown. */
-export function refuseUnread(deps: Deps, error: Error & { readonly code?: string }, socket: Socket): void {
+export function refuseUnread(
+  deps: Pick<Deps, 'baseUrl' | 'clock' | 'log' | 'metrics' | 'random'>,
+  error: Error & { readonly code?: string },
+  socket: Socket,
+): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const requestId = newRequestId(deps)
   const problem = failPlatform(faults[error.code ?? ''] ?? 'bad-request')

@@ -24,7 +24,11 @@ export function scopeOf({ name }: Pick<BoundTask, 'name'>): string {
  * leases end, whatever the state of its connections. One that was paused beyond its leases begins nothing under them. A run that it had
  * begun continues beside its successor, which each task allows: see `RecurringTask`.
  */
-export function startRunner(deps: Deps, loops: readonly BoundTask[], leaseMs: number): Runner {
+export function startRunner(
+  deps: Pick<Deps, 'db' | 'log' | 'metrics' | 'probe' | 'random'>,
+  loops: readonly BoundTask[],
+  leaseMs: number,
+): Runner {
   const timers = new Map<string, RunningLoop>()
   const continuing = new Set<Promise<void>>()
   const stopping = new AbortController()

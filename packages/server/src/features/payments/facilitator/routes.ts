@@ -7,7 +7,7 @@ import type { Operation } from '../../../platform/operation.ts'
 import { planErrors } from '../../plans/index.ts'
 import { fail } from '../errors.ts'
 import { additionalKinds, schemeOf } from '../methods/index.ts'
-import type { ReadCredential } from '../methods/method.ts'
+import type { KindsCtx, ReadCredential } from '../methods/method.ts'
 import { paymentIdentifierKey } from '../new-payment.ts'
 import { type Ctx, type Deps, operation, type PublicRoute } from '../ports.ts'
 import { refuseWorthless } from '../record.ts'
@@ -146,7 +146,7 @@ export const facilitatorOperations: readonly Operation<Deps>[] = [
  * Returns the kinds of payment that the caller's environment supports, and the account that settles them. Source: x402
  * specification v2 section 7.3.
  */
-async function supported(ctx: Ctx): Promise<z.input<typeof Supported>> {
+async function supported(ctx: KindsCtx & Pick<Ctx, 'tenant'>): Promise<z.input<typeof Supported>> {
   const networks = servedNetworks(ctx)
   const { kinds, signers } = supportedResponse(networks, [ctx.settlerAddress])
   return {

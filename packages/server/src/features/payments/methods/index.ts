@@ -1,7 +1,6 @@
 import type { Network, SupportedKind } from '@purser/protocol'
 import type { FacilitatorBody } from '../facilitator/schema.ts'
-import type { Ctx } from '../ports.ts'
-import type { MppMethod, PaymentMethod, Scheme } from './method.ts'
+import type { KindsCtx, MppMethod, PaymentMethod, Scheme } from './method.ts'
 import { evmCharge } from './mpp-evm/charge.ts'
 import { tempoCharge } from './mpp-tempo/verify.ts'
 import { exactEip3009 } from './x402-exact/verify.ts'
@@ -26,7 +25,7 @@ export function schemeOf(body: FacilitatorBody): Scheme {
 }
 
 /** Returns the kinds of payment that the schemes add to `/supported` on these networks. */
-export async function additionalKinds(ctx: Ctx, networks: readonly Network[]): Promise<readonly SupportedKind[]> {
+export async function additionalKinds(ctx: KindsCtx, networks: readonly Network[]): Promise<readonly SupportedKind[]> {
   return (await Promise.all(schemes.map(({ kinds }) => kinds?.(ctx, networks) ?? []))).flat()
 }
 

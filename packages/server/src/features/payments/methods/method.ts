@@ -63,6 +63,9 @@ export interface ParsedRequest {
 /** The step of a request: under scheme `upto` its amount is the maximum at verify and the charged amount at settle. */
 export type Step = 'verify' | 'settle'
 
+/** The members with which the kinds of a scheme are listed. */
+export type KindsCtx = Pick<Ctx, 'chainMemory' | 'chains' | 'settlerAddress'>
+
 /** A scheme of x402, as the facilitator uses it. Source: x402 specification v2, section 7. */
 export interface Scheme {
   /** Whether this scheme reads the body. The body may be a faulty payment: `read` reports the fault. */
@@ -70,7 +73,7 @@ export interface Scheme {
   /** Throws the protocol's refusal if the body is not a payment of this scheme, or is for a network that is not served here. */
   readonly read: (ctx: Ctx, body: FacilitatorBody, step: Step) => ParsedRequest
   /** The kinds that it adds to `/supported`. A network whose node fails is left out. */
-  readonly kinds?: (ctx: Ctx, networks: readonly Network[]) => Promise<readonly SupportedKind[]>
+  readonly kinds?: (ctx: KindsCtx, networks: readonly Network[]) => Promise<readonly SupportedKind[]>
 }
 
 /** The terms that a challenge of MPP requests, whatever its method. */

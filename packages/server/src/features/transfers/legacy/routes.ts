@@ -25,7 +25,7 @@ async function withdrawLegacy(ctx: Ctx, { to, amount, coin }: NewLegacyWithdrawa
 }
 
 /** Response to a repeat whose first response was never stored. */
-async function withdrawnLegacy(_ctx: Ctx, transferId: string): Promise<LegacyWithdrawal> {
+async function withdrawnLegacy(_ctx: unknown, transferId: string): Promise<LegacyWithdrawal> {
   return queued(id('wtx').parse(transferId))
 }
 

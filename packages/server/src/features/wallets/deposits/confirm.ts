@@ -1,19 +1,18 @@
 import { formatAmount, type Network } from '@purser/protocol'
 import type { ConfirmedReads, TokenTransfer, TransferClaim } from '../../../chain/blocks/port.ts'
-import type { ScreeningPort } from '../../../partners/screening/port.ts'
-import type { Deps as PlatformDeps, Tenant } from '../../../platform/ctx.ts'
-
+import type { Deps, Tenant } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { publishEvents } from '../../../platform/events.ts'
 import type { EventId } from '../../../platform/ids.ts'
 import { isVirtual } from './booking.ts'
 import type { WatcherLease } from './cursor-store.ts'
 import { classifyOwnDeposits } from './own-deposits-store.ts'
-import { requireCursor, withdraw } from './store-scan.ts'
+import { requireCursor, type ScanDeps, withdraw } from './store-scan.ts'
 import { listPending, lockAsRead, markConfirmed, recordLateDeposits, type TransactionRow } from './transaction-store.ts'
 
-type Deps = PlatformDeps & ScreeningPort
-type ConfirmDeps = Deps & { readonly reads: Pick<ConfirmedReads, 'confirmTransfers'> }
+type PublishDeps = Pick<Deps, 'clock' | 'eventsCommitted' | 'random'>
+type ConfirmReads = { readonly reads: Pick<ConfirmedReads, 'confirmTransfers'> }
+type ConfirmDeps = ScanDeps & PublishDeps & ConfirmReads
 
 const rowsMost = 100
 /** Milliseconds in which one turn begins further pages of rows: where receipts are long, a page takes up to 80 seconds. */
@@ -75,7 +74,7 @@ async function confirmRows(deps: ConfirmDeps, lease: WatcherLease, rows: readonl
  * block. Returns how many.
  */
 export async function withdrawDenied(
-  deps: ConfirmDeps,
+  deps: ScanDeps & ConfirmReads,
   lease: WatcherLease,
   rows: readonly TransactionRow[],
 ): Promise<number> {
@@ -92,7 +91,7 @@ export async function withdrawDenied(
  * further vote after ten seconds: the rows that are left are decided when they are final. Returns how many.
  */
 export async function withdrawInvented(
-  deps: Deps & { readonly reads: Pick<ConfirmedReads, 'areInvented'> },
+  deps: ScanDeps & { readonly reads: Pick<ConfirmedReads, 'areInvented'> },
   lease: WatcherLease,
   network: Network,
   { from, to, nowMs }: { readonly from: bigint; readonly to: bigint; readonly nowMs: () => number },
@@ -115,7 +114,7 @@ export async function withdrawInvented(
 }
 
 /** Withdraws those of these rows that have not changed since they were read. Returns how many. */
-async function withdrawRows(deps: Deps, lease: WatcherLease, rows: readonly TransactionRow[]): Promise<number> {
+async function withdrawRows(deps: ScanDeps, lease: WatcherLease, rows: readonly TransactionRow[]): Promise<number> {
   if (rows.length === 0) return 0
   return deps.db.tx(async (tx) => {
     await requireCursor(tx, lease)
@@ -142,7 +141,7 @@ function isOf(row: TransactionRow, transfer: TokenTransfer): boolean {
 }
 
 /** Confirms rows; one that may be an open sweep waits for the sweep's end. */
-async function confirmLocked(deps: Deps, tx: Tx, locked: readonly TransactionRow[]): Promise<void> {
+async function confirmLocked(deps: PublishDeps, tx: Tx, locked: readonly TransactionRow[]): Promise<void> {
   if (locked.length === 0) return
   const now = deps.clock.now()
   const events = new Map<string, EventId>()

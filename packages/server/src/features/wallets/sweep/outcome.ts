@@ -1,5 +1,5 @@
 import { requireNetwork } from '@purser/protocol'
-import { appendAudit } from '../../../platform/audit.ts'
+import { type Auditing, appendAudit } from '../../../platform/audit.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { inLockOrder } from '../../../platform/db/lock-order.ts'
 import { endReservations } from '../../funds/index.ts'
@@ -11,7 +11,8 @@ import { markCompleted } from './store.ts'
 import { lockPlanned } from './tempo-store.ts'
 import { listFrozenAmounts, type SweepTransferRow, subjectOf, type TransferKey } from './transfer-store.ts'
 
-type System = Omit<Ctx, 'tenant'>
+export type EndingCtx = Auditing & Pick<Ctx, 'gasPrices'>
+
 /** The end of a transfer, and the operator's cost of its transaction, in wei. */
 export type End = TransferEnd & { readonly wei: bigint }
 
@@ -24,7 +25,7 @@ const mayStillLeave: ReadonlySet<string> = new Set(['swept', 'not-received', 'tr
  * Ends transfers, and their sweeps where they were the last, in the caller's transaction. The gas that they reserved and did
  * not use, and one audit record for each tenant and outcome, are written when it commits.
  */
-export async function recordEnded(ctx: System, tx: Tx, ends: readonly End[]): Promise<void> {
+export async function recordEnded(ctx: EndingCtx, tx: Tx, ends: readonly End[]): Promise<void> {
   if (ends.length === 0) return
   const sweepIds = [...new Set(ends.map(({ sweepId }) => sweepId))]
   await lockSweeps(tx, sweepIds)
@@ -46,7 +47,7 @@ export async function recordEnded(ctx: System, tx: Tx, ends: readonly End[]): Pr
   for (const [, own] of inLockOrder<readonly EndedRow[]>(groups)) audit(ctx, tx, own)
 }
 
-function audit(ctx: System, tx: Tx, ended: readonly EndedRow[]): void {
+function audit(ctx: Auditing, tx: Tx, ended: readonly EndedRow[]): void {
   const [first] = ended
   if (first === undefined) return
   const { organisationId, environment, status, txHash, failureReason } = first
@@ -58,7 +59,7 @@ function audit(ctx: System, tx: Tx, ended: readonly EndedRow[]): void {
 }
 
 /** Ends an unsigned transfer; one that was signed or sent meanwhile is not changed. Sweeps are locked before any of their transfers end. */
-export function endPlanned(ctx: System, transfer: TransferKey, reason: string): Promise<void> {
+export function endPlanned(ctx: EndingCtx & Pick<Ctx, 'db'>, transfer: TransferKey, reason: string): Promise<void> {
   return ctx.db.tx(async (tx) => {
     await lockSweeps(tx, [transfer.sweepId])
     const locked = await lockPlanned(tx, transfer, 'any')

@@ -13,8 +13,8 @@ import {
   signPlanned,
 } from '../../relayer/index.ts'
 import { budgetChange, signGasless } from '../gasless.ts'
-import type { Ctx, Deps } from '../ports.ts'
-import { endPlanned, failedTransfer, frozenOnes, recordEnded } from './outcome.ts'
+import type { Deps } from '../ports.ts'
+import { type EndingCtx, endPlanned, failedTransfer, frozenOnes, recordEnded } from './outcome.ts'
 import {
   isAnyPlanned,
   keyOf,
@@ -27,15 +27,13 @@ import {
   type UnsignedRow,
 } from './relay-store.ts'
 
-type System = Omit<Ctx, 'tenant'>
-
 /** Name of sweep transfers in the relayer. */
 const sweepPurpose = 'wallets.sweeps'
 
 const frozenFault: RelayFault = { kind: 'refused', reason: 'amount-frozen' }
 
 /** Relay purpose of sweep transfers. Payments have priority: sweeps leave half of the lane free. */
-export function sweepRelays(deps: Deps): RelayPurpose {
+export function sweepRelays(deps: Pick<Deps, 'clock' | 'gasPrices' | 'random'>): RelayPurpose {
   const ctx = systemCtx(deps)
   return {
     purpose: sweepPurpose,
@@ -73,14 +71,14 @@ async function admit(tx: Tx, relays: readonly Relay[]): Promise<readonly Admissi
   })
 }
 
-function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<void> {
+function settleAll(ctx: EndingCtx, tx: Tx, settled: readonly SettledRelay[]): Promise<void> {
   const ends = settled.map(({ relay, transactionHash: txHash, wei }) => {
     return { ...keyOf(relay.subjectId), status: 'swept', txHash, reason: null, wei } as const
   })
   return recordEnded(ctx, tx, ends)
 }
 
-function failAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<void> {
+function failAll(ctx: EndingCtx, tx: Tx, failed: readonly FailedRelay[]): Promise<void> {
   const ends = failed.map(({ relay, fault }) => failedTransfer(keyOf(relay.subjectId), reasonOf(fault)))
   return recordEnded(ctx, tx, ends)
 }

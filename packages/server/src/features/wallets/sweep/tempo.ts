@@ -13,7 +13,7 @@ import { mayTake } from '../../../platform/share.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
 import { assignReservations } from '../../funds/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
-import { type End, endPlanned, failedTransfer, frozenOnes, recordEnded } from './outcome.ts'
+import { type End, type EndingCtx, endPlanned, failedTransfer, frozenOnes, recordEnded } from './outcome.ts'
 import { isAnyPlanned } from './relay-store.ts'
 import { gasOfTempoTransfer } from './sweeps.ts'
 import {
@@ -139,7 +139,11 @@ interface Turn {
   readonly feeToken: Address
 }
 
-async function send(ctx: System, network: Network, { transfer, feeToken }: Turn): Promise<void> {
+async function send(
+  ctx: EndingCtx & Pick<Ctx, 'chains' | 'db' | 'lanes'>,
+  network: Network,
+  { transfer, feeToken }: Turn,
+): Promise<void> {
   const refusal = await refusalNow(ctx, network, transfer)
   if (refusal !== undefined) return endPlanned(ctx, transfer, refusal)
   await ctx.lanes.prepare(network, transfer.fromAddress)
@@ -186,7 +190,7 @@ const tempoSweepPurpose = 'wallets.sweep-on-tempo'
  * Handler of a child's lane on Tempo for the transaction of its sweep, inside the database transaction that marks the step. The transaction
  * carries nothing else, so its outcome is the outcome of the transfer; the token's log shows whether the money moved.
  */
-export function tempoSweepHandler(deps: Deps): LaneHandler {
+export function tempoSweepHandler(deps: Pick<Deps, 'clock' | 'gasPrices' | 'random'>): LaneHandler {
   const ctx = systemCtx(deps)
   return {
     purpose: tempoSweepPurpose,

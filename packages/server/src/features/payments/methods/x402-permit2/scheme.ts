@@ -28,17 +28,14 @@ import { requestSettlement } from '../../settle.ts'
 import { paymentPurpose, recordSettled } from '../../settlement-outcome.ts'
 import { markCharged, settling, uptoTermsOf } from '../../settlement-store.ts'
 import { listTakenClaims, type StoredPermit2 } from '../../store.ts'
-import type { CheckedPayment, ParsedRequest, ReadCredential, Scheme, Step } from '../method.ts'
+import type { CheckedPayment, KindsCtx, ParsedRequest, ReadCredential, Scheme, Step } from '../method.ts'
 
 /**
  * Returns what Permit2 adds to `/supported`: scheme `upto` wherever its proxy has code, with the account that a payer must name.
  * Scheme `exact` by Permit2 needs no kind of its own. A network whose node fails is left out this time; a proxy that was found is
  * not queried again.
  */
-async function permit2Kinds(
-  ctx: Pick<Ctx, 'chainMemory' | 'chains' | 'settlerAddress'>,
-  networks: readonly Network[],
-): Promise<readonly SupportedKind[]> {
+async function permit2Kinds(ctx: KindsCtx, networks: readonly Network[]): Promise<readonly SupportedKind[]> {
   const offered = await Promise.all(networks.map((network) => hasUptoProxy(ctx, network)))
   return networks
     .filter((_, index) => offered[index])
