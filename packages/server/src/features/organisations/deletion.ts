@@ -103,7 +103,7 @@ export function restoreOrganisation(ctx: Acting, organisationId: OrganisationId,
     const invitation = { invitedEmail: null, invitedByKey: null, invitedBy: null }
     const joined = { isLive: true, createdAt, acceptedAt: createdAt, ...invitation }
     await insertMember(tx, organisationId, { accountId, role: 'owner', ...joined })
-    await moveQuotaAccount(tx, organisationId)
+    await moveQuotaAccount(tx, organisationId, 'all-owners')
     await markRestored(tx, organisationId)
     const entry = { action: 'organisations.restore', target: organisationId, details: { owner: accountId } }
     await auditIn(ctx, tx, { organisationId, environment: null }, entry)

@@ -176,6 +176,17 @@ test('a cascade leaves the keys of an organisation that the key created and that
   expect(await works(shopKey)).toBe(true)
 })
 
+test('a cascade leaves the keys of an organisation that shares the quotas of its former owner', async () => {
+  const agency = await world.organisation()
+  const leaked = await aKey(agency.testKey)
+  const founded = await world.call(leaked.key, 'POST', '/organisations', { name: 'Shop' })
+  const { id: shopId, apiKeys } = founded.body as { id: string; apiKeys: Made[] }
+  const [shopKey = { id: '', key: '' }] = apiKeys
+  await world.database.db.run(sql`update members set role = 'viewer' where organisation_id = ${shopId}`)
+  expect((await world.call(agency.testKey, 'DELETE', `${path}/${leaked.id}?cascade=true`)).status).toBe(204)
+  expect(await works(shopKey)).toBe(true)
+})
+
 test('an organisation has at most 50 valid keys in each environment, made by keys or by people', async () => {
   const full = await world.organisation()
   const answers = await Promise.all(Array.from({ length: 60 }, () => make(full.testKey)))

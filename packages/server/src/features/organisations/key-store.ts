@@ -100,8 +100,8 @@ export type MadeKeyRow = z.output<typeof MadeKeyRow>
 
 /**
  * Returns the valid keys that this key made, and those that they made. It searches across organisations, because a key also makes the first key of an
- * organisation that it creates. With `revoker`, an organisation, only those of organisations whose quotas count for the same account: an organisation
- * that has changed its owner is excluded. There are few: valid keys are limited, and so are organisations of an account.
+ * organisation that it creates. With `revoker`, an organisation, only those of organisations whose quotas count for the same account, which
+ * owns them: an organisation that has changed its owner is excluded. There are few: valid keys are limited, and so are organisations of an account.
  */
 export function listKeysMadeBy(
   db: Queryable,
@@ -125,6 +125,8 @@ function listOfOneAccount(organisationId: OrganisationId): Sql {
   return sql`
     select ${organisationId}::text union
     select other.id from organisations as own join organisations as other on other.quota_account_id = own.quota_account_id
+    join members as owner on owner.organisation_id = other.id and owner.account_id = other.quota_account_id
+      and owner.role = 'owner' and owner.accepted_at is not null
     where own.id = ${organisationId}`
 }
 

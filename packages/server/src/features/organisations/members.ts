@@ -148,12 +148,13 @@ export async function pageOfMembers(
  * to a higher role end.
  */
 export function changeRole(
-  ctx: Auditing & Pick<Ctx, 'db' | 'person' | 'tenant' | 'witness'>,
+  ctx: Auditing & Pick<Ctx, 'db' | 'isSignUpOpen' | 'person' | 'tenant' | 'witness'>,
   accountId: AccountId,
   role: Role,
 ): Promise<Member> {
   const { organisationId } = ctx.tenant
-  return setRole(ctx, { organisationId, accountId, role, isLive: !isTestKey(ctx) }, async (tx, known) => {
+  const change = { organisationId, accountId, role, isLive: !isTestKey(ctx), movesQuotasTo: withQuotas(ctx) }
+  return setRole(ctx, change, async (tx, known) => {
     await refuseChanged(ctx, tx)
     refuseRoles(ctx, [known.role, role])
     refuseTestKey(ctx, known)
@@ -161,13 +162,16 @@ export function changeRole(
   })
 }
 
-/** Changes a member's role as the operator, who may make and remove owners, but not the last one. */
+/**
+ * Changes a member's role as the operator, who may make and remove owners, but not the last one. Where no owner has free quotas of its own, the first owner
+ * gets some.
+ */
 export function setRoleAsOperator(
   ctx: Acting,
   organisationId: OrganisationId,
   member: { readonly accountId: AccountId; readonly role: Role },
 ): Promise<Member> {
-  return setRole(ctx, { organisationId, ...member, isLive: true }, async () => undefined)
+  return setRole(ctx, { organisationId, ...member, isLive: true, movesQuotasTo: 'all-owners' }, async () => undefined)
 }
 
 interface RoleChange {
@@ -176,11 +180,16 @@ interface RoleChange {
   readonly role: Role
   /** Whether the member gets access to the live environment. */
   readonly isLive: boolean
+  readonly movesQuotasTo: 'all-owners' | 'founders'
 }
+
+/** Where sign-up is closed, an account that only an invitation admitted has no free quotas of its own: a founder could invite any number of them. */
+const withQuotas = ({ isSignUpOpen }: Pick<Ctx, 'isSignUpOpen'>): RoleChange['movesQuotasTo'] =>
+  isSignUpOpen ? 'all-owners' : 'founders'
 
 function setRole(
   ctx: Acting,
-  { organisationId, accountId, role, isLive: givesLive }: RoleChange,
+  { organisationId, accountId, role, isLive: givesLive, movesQuotasTo }: RoleChange,
   refuse: (tx: Tx, member: MemberRow) => Promise<void>,
 ): Promise<Member> {
   return ctx.db.tx(async (tx) => {
@@ -189,13 +198,16 @@ function setRole(
     await refuse(tx, member)
     const isLive = member.isLive || givesLive
     tx.beforeReturn(ctx.witness.cover)
-    if (member.role === role && member.isLive === isLive) return shown(member)
+    if (member.role === role && member.isLive === isLive) {
+      await moveQuotaAccount(tx, organisationId, movesQuotasTo)
+      return shown(member)
+    }
     if (member.role !== role) await refuseLastOwner(tx, organisationId, member)
     await markRole(tx, organisationId, { accountId, role, isLive, at: ctx.clock.now() })
     const isLower = roles.indexOf(role) > roles.indexOf(member.role)
     const ended = { accountId, mayInvite: isLower && mayInvite(member), roles: roles.slice(0, roles.indexOf(role)) }
     await endInvitations(ctx, tx, organisationId, ended)
-    await moveQuotaAccount(tx, organisationId)
+    await moveQuotaAccount(tx, organisationId, movesQuotasTo)
     const details = { from: member.role, to: role, isLive }
     await auditIn(
       ctx,
@@ -213,7 +225,7 @@ function setRole(
  * stay; they are revoked separately.
  */
 export async function removeMember(
-  ctx: Auditing & Pick<Ctx, 'db' | 'person' | 'tenant' | 'witness'>,
+  ctx: Auditing & Pick<Ctx, 'db' | 'isSignUpOpen' | 'person' | 'tenant' | 'witness'>,
   accountId: AccountId,
 ): Promise<void> {
   const wasMember = await ctx.db.tx(async (tx) => {
@@ -227,7 +239,7 @@ export async function removeMember(
     await refuseLastOwner(tx, organisationId, member)
     await deleteMember(tx, organisationId, accountId)
     await endInvitations(ctx, tx, organisationId, { accountId, mayInvite: mayInvite(member), roles })
-    await moveQuotaAccount(tx, organisationId)
+    await moveQuotaAccount(tx, organisationId, withQuotas(ctx))
     const details = { role: member.role }
     await auditIn(
       ctx,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { aBrowser, ownerOf as emailOfOwner, invite } from '../../../test/people.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, type World } from '../../../test/world.ts'
 import { utcMonthOf } from '../../platform/clock.ts'
 import { sql } from '../../platform/db/db.ts'
@@ -38,6 +39,20 @@ function vaultIn(org: Org): Promise<Answer> {
 
 async function accountOf(org: Org): Promise<string> {
   return String((await world.call(org.testKey, 'GET', '/account')).body.id)
+}
+
+/** Makes the account the only owner, as the operator, once it has accepted an invitation. */
+async function handOver(org: Org, account: string): Promise<void> {
+  const accountId = account as Parameters<typeof setRoleAsOperator>[2]['accountId']
+  const { deps } = world.server
+  const operator = { ...deps, actor: { kind: 'operator' } as const, requestId: ctxOf(org).requestId }
+  await world.call(org.testKey, 'POST', '/organisations/current/members', { accountId })
+  await world.database.db.run(sql`
+    update members set accepted_at = coalesce(accepted_at, now()) where organisation_id = ${org.id} and account_id = ${accountId}`)
+  await setRoleAsOperator(operator, org.id, { accountId, role: 'owner' })
+  const { list } = await world.call(org.testKey, 'GET', '/organisations/current/members')
+  for (const other of list.filter((member) => member.role === 'owner' && member.accountId !== account))
+    await setRoleAsOperator(operator, org.id, { accountId: other.accountId as typeof accountId, role: 'viewer' })
 }
 
 test('an account has at most ten organisations, made by any of its keys and at once', async () => {
@@ -131,8 +146,53 @@ test('an organisation shares with its first owner, and with the next when that o
   expect(codeOf(await vaultIn(mine))).toBe('vault-quota-exceeded')
   const seller = (await accountOf(mine)) as typeof accountId
   await setRoleAsOperator(operator, given.id, { accountId: seller, role: 'viewer' })
-  expect((await vaultIn(mine)).status).toBe(201)
   expect(codeOf(await vaultIn(buyer))).toBe('vault-quota-exceeded')
+  expect(codeOf(await vaultIn(mine)), 'the seller has the same use for 31 days').toBe('vault-quota-exceeded')
+  await world.database.db.run(sql`
+    update former_quota_accounts set moved_at = moved_at - interval '31 days' where organisation_id = ${given.id}`)
+  expect((await vaultIn(mine)).status).toBe(201)
+  const { body } = await world.call(buyer.testKey, 'GET', '/billing/usage')
+  expect(body.activeVaults, 'the buyer has none of the seller’s use').toMatchObject({ used: 3 })
+})
+
+test('a hand-over on from the next account resets neither, and takes nothing from the third', async () => {
+  const [first, second, third] = [
+    await world.organisation('hobby'),
+    await world.organisation('hobby'),
+    await world.organisation('hobby'),
+  ]
+  const given = await another(first)
+  const owners = [first, second, third].map(accountOf)
+  await count(given, 'payments', 100)
+  for (const owner of (await Promise.all(owners)).slice(1)) await handOver(given, owner)
+  const codes = await Promise.all([first, second, third, given].map(async (org) => codeOf(await vaultIn(org))))
+  expect(codes).toEqual(Array.from({ length: 4 }, () => 'payment-limit-reached'))
+  await world.call(third.testKey, 'POST', '/billing/rebuild-cache')
+  await count(first, 'payments', 7)
+  const used = await Promise.all(
+    [first, second, third].map(
+      async ({ testKey }) => (await world.call(testKey, 'GET', '/billing/usage')).body.payments,
+    ),
+  )
+  expect(used).toMatchObject([{ used: 107 }, { used: 100 }, { used: 100 }])
+})
+
+test('an account that only an invitation admitted brings no free quotas, unless the operator makes it the owner', async () => {
+  const first = await world.organisation('hobby')
+  const given = await another(first)
+  const owner = await aBrowser(world, { email: await emailOfOwner(world, given.id), organisationId: given.id })
+  const invited = { owner, organisationId: given.id, email: 'only.invited@example.com', role: 'owner' } as const
+  const next = await invite(world, invited)
+  const seller = await accountOf(first)
+  expect((await next.call('PATCH', `/organisations/current/members/${seller}`, { role: 'viewer' })).status).toBe(200)
+  expect((await next.call('DELETE', `/organisations/current/members/${seller}`)).status).toBe(204)
+  for (let made = 0; made < 3; made++) expect((await vaultIn(given)).status).toBe(201)
+  expect(codeOf(await vaultIn(first))).toBe('vault-quota-exceeded')
+  await handOver(given, String((await next.call('GET', '/account')).body.id))
+  expect((await vaultIn(await another(first))).status, 'counts for 31 days').toBe(429)
+  await world.database.db.run(sql`
+    update former_quota_accounts set moved_at = moved_at - interval '31 days' where organisation_id = ${given.id}`)
+  expect((await vaultIn(first)).status).toBe(201)
 })
 
 test('a recount leaves the shared figure as it is', async () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operatorLog } from '../../platform/audit.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { isCounted, PlanName } from '../plans/index.ts'
@@ -56,11 +56,7 @@ export async function lockOwnership(tx: Tx, accountId: AccountId): Promise<Owner
       select count(*) from (
         select id from organisations where quota_account_id = ${accountId} and ${isCounted(sql`organisations`)}
         union select id from organisations where made_by = ${accountId} and ${isCounted(sql`organisations`)}) as own
-    ) as organisations, exists (
-      -- The first owner is a member from the same instant on; an invitation is always later.
-      select from members join organisations on organisations.id = members.organisation_id
-      where members.account_id = ${accountId} and members.created_at = organisations.created_at
-    ) or exists (select from organisations where founder_id = ${accountId}) as is_first_owner, exists (
+    ) as organisations, ${isFirstOwner(sql`${accountId}`)} as is_first_owner, exists (
       select from members join organisations on organisations.id = members.organisation_id
       where members.account_id = ${accountId} and members.role = 'owner' and members.accepted_at is not null
         and organisations.suspended_at is not null
@@ -69,14 +65,41 @@ export async function lockOwnership(tx: Tx, accountId: AccountId): Promise<Owner
   return { ...row, organisations: Number(row.organisations) }
 }
 
-/** Makes the first owner the account whose quotas the organisation shares, if the present one is no owner any more. */
-export async function moveQuotaAccount(tx: Tx, organisationId: OrganisationId): Promise<void> {
+/** A condition: `Ownership.isFirstOwner` of the account. */
+function isFirstOwner(accountId: Sql): Sql {
+  // The first owner is a member from the same instant on; an invitation is always later.
+  return sql`(exists (
+      select from members as first join organisations as founded on founded.id = first.organisation_id
+      where first.account_id = ${accountId} and first.created_at = founded.created_at
+    ) or exists (select from organisations as founded where founded.founder_id = ${accountId}))`
+}
+
+/**
+ * Makes the first owner the account whose quotas the organisation shares, if the present one is no owner any more; of `founders`, the first owner who is the
+ * first owner of any organisation, and if none is, the present account stays. What the organisation uses counts for 31 days toward the former account
+ * too. The caller has locked the organisation.
+ */
+export async function moveQuotaAccount(
+  tx: Tx,
+  organisationId: OrganisationId,
+  among: 'all-owners' | 'founders',
+): Promise<void> {
+  const mayHaveQuotas = among === 'all-owners' ? sql`true` : isFirstOwner(sql`owners.account_id`)
   await tx.run(sql`
     with owners as (
       select account_id, sequence from members where organisation_id = ${organisationId} and role = 'owner' and accepted_at is not null
+    ), next as (
+      select account_id from owners where ${mayHaveQuotas} order by sequence limit 1
+    ), moved as (
+      select quota_account_id as account_id from organisations
+      where id = ${organisationId} and not exists (select from owners where account_id = quota_account_id) and exists (select from next)
+    ), former as (
+      insert into former_quota_accounts (organisation_id, account_id)
+      select ${organisationId}, account_id from moved where account_id is not null
+      on conflict (account_id, organisation_id) do update set moved_at = excluded.moved_at
     )
-    update organisations set quota_account_id = (select account_id from owners order by sequence limit 1)
-    where id = ${organisationId} and not exists (select from owners where account_id = quota_account_id)`)
+    update organisations set quota_account_id = (select account_id from next)
+    where id = ${organisationId} and exists (select from moved)`)
 }
 
 export function findOrganisation(db: Queryable, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {

@@ -4,7 +4,7 @@ import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { hasSubscriber } from '../../platform/events.ts'
 import type { Id } from '../../platform/ids.ts'
-import { PlanName, plans, sharedLockName, sharersOf } from '../plans/index.ts'
+import { countedOf, PlanName, plans, sharedLockName } from '../plans/index.ts'
 import { type NewPayment, type RecordedColumn, recorded, recordedColumns } from './store.ts'
 
 /** A payment to record, with the values that decide whether it is recorded. */
@@ -135,7 +135,7 @@ export async function insertPayments(
         coalesce(payment.settlement ->> 'sponsoredGas' <> '0', false) as is_sponsored, payment.*
       from jsonb_array_elements(${JSON.stringify(entries)}::jsonb) with ordinality as entries (entry, position)
       cross join lateral jsonb_populate_record((select payment from base), entry) as payment
-    ), sharers as materialized (${sharersOf(organisationId)}
+    ), sharers as materialized (${countedOf(organisationId)}
     ), open as (
       select payers.payer, open.* from (select distinct payer from given where payer is not null) as payers
       cross join lateral (

@@ -29,6 +29,7 @@ export {
   changeCounters,
   changeGasLast,
   correctCounter,
+  countedOf,
   type Drift,
   findDrift,
   type GasChange,

@@ -22,7 +22,12 @@ export async function planOf(db: Queryable, organisationId: OrganisationId): Pro
  * nothing. `organisation` is the name of the table.
  */
 export function isCounted(organisation: Sql): Sql {
-  return sql`coalesce(${organisation}.deleted_at > now() - interval '31 days', true)`
+  return sql`coalesce(${isRecent(sql`${organisation}.deleted_at`)}, true)`
+}
+
+/** A condition: whether the time is less than 31 days ago, so that it is in this month or the last days of the previous one. */
+function isRecent(time: Sql): Sql {
+  return sql`${time} > now() - interval '31 days'`
 }
 
 /** Returns the name of the lock under which the payments of a tenant are recorded. */
@@ -31,8 +36,8 @@ export function paymentsLockName({ organisationId, environment }: Tenant): strin
 }
 
 /**
- * Selects the ids of the organisations whose use counts toward this one's quotas: itself, and on the free plan all of its account's.
- * `organisationId` is an id, or an SQL expression for it.
+ * Selects the ids of the organisations that share this one's quotas: itself, and on the free plan all of its account's. `organisationId` is an id, or an
+ * SQL expression for it.
  */
 export function sharersOf(organisationId: OrganisationId | Sql): Sql {
   return sql`
@@ -41,9 +46,22 @@ export function sharersOf(organisationId: OrganisationId | Sql): Sql {
     where own.id = ${organisationId} and own.plan = ${freePlan} and other.plan = ${freePlan} and ${isCounted(sql`other`)}`
 }
 
+/**
+ * Selects the ids of the organisations whose use counts toward this one's quotas: those that share them, and on the free plan those that shared them less than
+ * 31 days ago, before another account owned them. The quotas of those do not depend on this one, and nothing of theirs is released for it.
+ */
+export function countedOf(organisationId: OrganisationId | Sql): Sql {
+  return sql`
+    ${sharersOf(organisationId)} union
+    select former.organisation_id from organisations as own
+    join former_quota_accounts as former on former.account_id = own.quota_account_id and ${isRecent(sql`former.moved_at`)}
+    join organisations as other on other.id = former.organisation_id
+    where own.id = ${organisationId} and own.plan = ${freePlan} and other.plan = ${freePlan} and ${isCounted(sql`other`)}`
+}
+
 /** Returns the organisations whose use counts toward this one's quotas. */
 export async function sharersWith(db: Queryable, { organisationId, environment }: Tenant): Promise<Sharers> {
-  const rows = await db.many(z.object({ id: id('org') }), sharersOf(organisationId))
+  const rows = await db.many(z.object({ id: id('org') }), countedOf(organisationId))
   return { organisationIds: rows.map((row) => row.id), environment }
 }
 
@@ -83,7 +101,7 @@ async function lockShared(tx: Tx, tenant: Tenant, kind: UsageKind, period: strin
     Used,
     sql`
     select used from usage_counters
-    where organisation_id in (${sharersOf(tenant.organisationId)}) and environment = ${tenant.environment} and kind = ${kind} and period = ${period}
+    where organisation_id in (${countedOf(tenant.organisationId)}) and environment = ${tenant.environment} and kind = ${kind} and period = ${period}
     order by organisation_id collate "C" for update`,
   )
   return rows.reduce((sum, { used }) => sum + Number(used), 0)
@@ -192,7 +210,7 @@ export async function usedOf(
     Used,
     sql`
     select coalesce(sum(used), 0)::bigint as used from usage_counters
-    where organisation_id in (${sharersOf(tenant.organisationId)}) and environment = ${tenant.environment} and kind = ${kind} and period = ${period}`,
+    where organisation_id in (${countedOf(tenant.organisationId)}) and environment = ${tenant.environment} and kind = ${kind} and period = ${period}`,
   )
   return Number(row.used)
 }
@@ -205,7 +223,7 @@ export async function listCounters(db: Queryable, tenant: Tenant, month: string)
     KindUsed,
     sql`
     select kind, sum(used)::bigint as used from usage_counters
-    where organisation_id in (${sharersOf(tenant.organisationId)}) and environment = ${tenant.environment} and period in (${month}, 'all')
+    where organisation_id in (${countedOf(tenant.organisationId)}) and environment = ${tenant.environment} and period in (${month}, 'all')
     group by kind`,
   )
   return new Map(rows.map(({ kind, used }) => [kind, Number(used)]))
@@ -238,7 +256,7 @@ export async function listGasTaken(db: Queryable, tenant: Tenant, day: string): 
     z.object({ network: z.string(), nanoUsd: StoredBigInt }),
     sql`
     select network, sum(nano_usd) as nano_usd from gas_budgets
-    where organisation_id in (${sharersOf(tenant.organisationId)}) and environment = ${tenant.environment} and day = ${day} group by network`,
+    where organisation_id in (${countedOf(tenant.organisationId)}) and environment = ${tenant.environment} and day = ${day} group by network`,
   )
   return new Map(rows.map((row) => [row.network, row.nanoUsd]))
 }

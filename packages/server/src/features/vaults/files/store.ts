@@ -4,7 +4,7 @@ import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { deletionsMax } from '../../../platform/db/delete-expired.ts'
 import { type Id, id } from '../../../platform/ids.ts'
-import { type DueCursors, listDueChecks, shareOwnerSql, sharersOf } from '../../plans/index.ts'
+import { countedOf, type DueCursors, listDueChecks, shareOwnerSql } from '../../plans/index.ts'
 import type { VaultId } from '../schema.ts'
 
 const StoredKey = z.string().refine(isBlobKey, 'is no key of the blob store')
@@ -50,7 +50,7 @@ export async function sumReserved(tx: Tx, tenant: Tenant): Promise<number> {
     z.object({ bytes: z.bigint().transform(Number) }),
     sql`
     select coalesce(sum(reserved_bytes), 0)::bigint as bytes from vault_uploads
-    where organisation_id in (${sharersOf(tenant.organisationId)}) and environment = ${tenant.environment}`,
+    where organisation_id in (${countedOf(tenant.organisationId)}) and environment = ${tenant.environment}`,
   )
   return row.bytes
 }
