@@ -37,6 +37,8 @@ test.each<readonly [id: string, body: unknown, cost: number]>([
 
 test.each<readonly [id: string, query: unknown, cost: number | undefined]>([
   ['payments.statistics', { interval: 'day' }, 5],
+  ['payments.logs.summary', {}, 5],
+  ['account.paymentLogs.summary', {}, 5],
   ['payments.statistics', { interval: 'minute' }, 20],
   ['registry.routes.list', {}, undefined],
   ['registry.routes.list', { host: 'api.example.com' }, undefined],

@@ -300,7 +300,7 @@ export const tools: readonly Tool[] = [
     "name": "payments_logs_summary",
     "operationId": "payments.logs.summary",
     "title": "Payments: logs summary",
-    "description": "Totals per route and token. Counts payments that have not failed, over the whole period.",
+    "description": "Totals per route and token. Counts payments that have not failed, of the 500 most paid routes.",
     "method": "GET",
     "path": "/payments/logs/summary",
     "effect": "reads",

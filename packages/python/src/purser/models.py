@@ -1699,7 +1699,7 @@ class RouteSnapshot(_RouteSnapshotRequired, total=False):
 
 class RouteSummary(TypedDict):
     route: Optional[str]
-    """Address of the paid route without its query; null for payments without one."""
+    """Address of the paid route without its query; null for all other payments."""
     totalPayments: int
     """Number of payments that have not failed."""
     totalRevenue: str

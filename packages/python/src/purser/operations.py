@@ -119,7 +119,7 @@ class PaymentsLogsOperations:
         to: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> List["RouteSummary"]:
-        """Totals per route and token. Counts payments that have not failed, over the whole period."""
+        """Totals per route and token. Counts payments that have not failed, of the 500 most paid routes."""
         return self._transport.request(
             "GET",
             "/payments/logs/summary",
@@ -183,7 +183,7 @@ class AccountPaymentLogsOperations:
         to: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> List["RouteSummary"]:
-        """Totals per route and token. Counts payments that have not failed, over the whole period."""
+        """Totals per route and token. Counts payments that have not failed, of the 500 most paid routes."""
         return self._transport.request(
             "GET",
             "/account/payment-logs/summary",

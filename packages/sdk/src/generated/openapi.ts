@@ -273,7 +273,7 @@ export interface paths {
         };
         /**
          * Totals per route and token.
-         * @description Counts payments that have not failed, over the whole period.
+         * @description Counts payments that have not failed, of the 500 most paid routes.
          */
         readonly get: operations["payments.logs.summary"];
         readonly put?: never;
@@ -333,7 +333,7 @@ export interface paths {
         };
         /**
          * Totals per route and token.
-         * @description Counts payments that have not failed, over the whole period.
+         * @description Counts payments that have not failed, of the 500 most paid routes.
          */
         readonly get: operations["account.paymentLogs.summary"];
         readonly put?: never;
@@ -6144,7 +6144,7 @@ export interface components {
             readonly paymentLogId?: components["schemas"]["PaymentLogRecordId"] | null;
         };
         readonly RouteSummary: {
-            /** @description Address of the paid route without its query; null for payments without one. */
+            /** @description Address of the paid route without its query; null for all other payments. */
             readonly route: string | null;
             /** @description Number of payments that have not failed. */
             readonly totalPayments: number;

@@ -163,9 +163,10 @@ function summarizeLogsAt(id: string, path: string): Operation<Deps> {
     method: 'GET',
     path: `${path}/summary`,
     summary: 'Totals per route and token.',
-    description: 'Counts payments that have not failed, over the whole period.',
+    description: 'Counts payments that have not failed, of the 500 most paid routes.',
     query: schema.SummaryQuery,
     output: z.array(schema.RouteSummary),
+    cost: () => 5,
     run: (ctx, { query }) => summarizeLogs(ctx, query),
   })
 }

@@ -315,7 +315,7 @@ export const SummaryQuery = z.strictObject(logFilters)
 export type LogFilters = z.output<typeof SummaryQuery>
 
 export const RouteSummary = z.strictObject({
-  route: z.string().nullable().describe('Address of the paid route without its query; null for payments without one.'),
+  route: z.string().nullable().describe('Address of the paid route without its query; null for all other payments.'),
   totalPayments: z.int().describe('Number of payments that have not failed.'),
   totalRevenue: z.string().describe('Sum of the payments, in whole tokens.'),
   token: z.string().describe('Symbol of the token.'),

@@ -256,9 +256,12 @@ export const RouteTotal = z.object({
   totalRaw: StoredBigInt,
 })
 
+/** Most entries of routes in a summary. The payments of all other routes share an entry per token. */
+export const summaryRoutesMax = 500
+
 /**
- * Returns totals per route and token of the whole period, without a limit, since a truncated total is wrong. Payments that failed
- * or expired earned nothing and are left out.
+ * Returns totals per route and token of the whole period, of the most paid routes; the row without a route has the rest, so that the sum of
+ * the rows is exact. Payments that failed or expired earned nothing and are left out.
  */
 export function listRouteTotals(
   db: Queryable,
@@ -268,9 +271,16 @@ export function listRouteTotals(
   return db.many(
     RouteTotal,
     sql`
-    select route, token, decimals, sum(payments)::bigint as total_payments, sum(raw_amount) as total_raw
-    from ${countsOf(tenant, { from, to }, 'day', filters)} as counts where status in ('verified', 'settling', 'settled')
-    group by route, token, decimals order by total_payments desc, route, token, decimals`,
+    with totals as (
+      select route, token, decimals, sum(payments)::bigint as payments, sum(raw_amount) as raw_amount
+      from ${countsOf(tenant, { from, to }, 'day', filters)} as counts where status in ('verified', 'settling', 'settled')
+      group by route, token, decimals
+    ), ordered as (
+      select *, row_number() over (order by route is null, payments desc, route, token, decimals) as place from totals
+    )
+    select shown.route, token, decimals, sum(payments)::bigint as total_payments, sum(raw_amount) as total_raw
+    from ordered cross join lateral (select case when place <= ${summaryRoutesMax} then route end as route) as shown
+    group by shown.route, token, decimals order by total_payments desc, route, token, decimals`,
   )
 }
 
