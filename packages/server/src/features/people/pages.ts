@@ -12,26 +12,10 @@ import { unstorableText, unstorableTexts } from '../../platform/wire.ts'
 import { cookiePrefixOf, openSignedCookie, ownCookies } from './cookie.ts'
 import { knownBrowserCookieOf } from './known-browser.ts'
 import type { Deps } from './ports.ts'
-import { changingPath, createSignInLimit, type SignInLimit } from './sign-in-limits.ts'
+import { createSignInLimit, type SignInLimit } from './sign-in-limits.ts'
 import { addressHeader, type SignInOptions } from './sign-in-options.ts'
+import { type SignInPath, signInPathOf } from './sign-in-paths.ts'
 import { countPasskeys } from './store.ts'
-
-/** The reachable paths of better-auth; all others return 404. Tokens are removed from its responses. */
-const paths: Readonly<Record<string, readonly RegExp[]>> = {
-  GET: [
-    /^\/link$/,
-    /^\/callback\/[\w-]+$/,
-    /^\/reset-password\/[\w-]+$/,
-    /^\/passkey\/(generate-register-options|generate-authenticate-options|list-user-passkeys)$/,
-    /^\/list-accounts$/,
-  ],
-  POST: [
-    /^\/(link|sign-in\/(email|social|link))$/,
-    /^\/sign-out$/,
-    /^\/passkey\/(verify-registration|verify-authentication|delete-passkey|update-passkey)$/,
-    /^\/(change-password|request-password-reset|reset-password|link-social|unlink-account|update-user)$/,
-  ],
-}
 
 /** Most characters of a page of the dashboard. Anybody begins a sign-in, and its pages are stored until it ends. */
 const pageUrlLengthMax = 512
@@ -60,33 +44,13 @@ const Body = z
 /** A parameter of the query. What an issuer returns may be long. */
 const Parameter = z.looseObject({ ...bounded, context: ShortText.optional() })
 
-/**
- * The paths that start a sign-in at an issuer, and the members of their body. better-auth also accepts an `idToken` there, which is refused: anybody
- * who obtained one could sign in with it while it is valid, from any browser.
- */
-const issuerPath = /^\/(sign-in\/social|link-social)$/
+/** The body of a path that starts a sign-in at an issuer. */
 const IssuerBody = z.strictObject({
   provider: z.string().max(64),
   callbackURL: z.string().max(pageUrlLengthMax).optional(),
   errorCallbackURL: z.string().max(pageUrlLengthMax).optional(),
 })
 
-/** Paths that sign a person in when they are opened. */
-const openedPath = /^\/(link$|callback\/)/
-
-/** Paths that could remove the person's ways to sign in, or give one to somebody else; they need a fresh sign-in. */
-const freshPath = /^\/(change-password|link-social|unlink-account|passkey\/delete-passkey)$/
-
-/**
- * Paths that end what opens an account: sessions, a password, a passkey, an issuer's identity. The witness covers them before the response. The cookie
- * must have been signed here, but its session may have ended: by a first call that the witness did not cover.
- */
-const endingPath = /^\/(sign-out|change-password|unlink-account|passkey\/delete-passkey)$/
-/** As `endingPath`, for somebody who proves to be the person by a token. */
-const resetPath = /^\/reset-password$/
-
-/** Paths that begin or end the registration of a passkey. */
-const registrationPath = /^\/passkey\/(generate-register-options|verify-registration)$/
 /** Most passkeys of a person. */
 const passkeysMax = 20
 
@@ -139,49 +103,58 @@ function methodsResponse({ issuers, sendMail, isSignUpOpen }: Mounted['options']
 }
 
 async function respondToSignIn(
-  {
-    baseUrl,
-    clock,
-    db,
-    withSemaphores,
-    witness,
-  }: Pick<Deps, 'baseUrl' | 'clock' | 'db' | 'withSemaphores' | 'witness'>,
-  { handler, people, options: { secret } }: Mounted,
+  deps: Pick<Deps, 'baseUrl' | 'clock' | 'db' | 'withSemaphores' | 'witness'>,
+  { handler, people, options }: Mounted,
   limit: SignInLimit,
-  { method, url, headers, body, address }: PageRequest,
+  request: PageRequest,
 ): Promise<RawResponse> {
-  const [path = ''] = url.slice('/auth'.length).split('?')
-  if (paths[method]?.some((known) => known.test(path)) !== true) throw failPlatform('not-found')
-  if (method !== 'GET') refuseForeign(path === '/link' ? new URL(baseUrl) : people, headers, body)
-  else if (openedPath.test(path)) refuseUnseen(headers)
+  const { url, headers, address } = request
+  const path = signInPathOf(request.method, url.slice('/auth'.length).split('?')[0] ?? '')
+  if (path === undefined) throw failPlatform('not-found')
+  const sent = readSent(deps, people, path, request)
+  const isOwn = path.changes || path.registers || path.endsBy === 'session'
+  const cookie = isOwn ? people.cookieOf(headers.cookie) : undefined
+  const person = cookie === undefined ? undefined : await people.find(cookie, undefined)
+  if (path.fresh) requireFresh({ person, clock: deps.clock })
+  const queues = limit({ path, address, cookies: headers.cookie, accountId: person?.accountId, sent })
+  const response = await deps.withSemaphores(queues, async () => {
+    if (person !== undefined && path.registers) await refusePasskey(deps.db, person.accountId)
+    return handler(passedOn(deps, request))
+  })
+  if (path.endsBy === undefined) return rawResponse(response)
+  const isSigned = cookie !== undefined && openSignedCookie(cookie, options.secret) !== undefined
+  if (response.ok && (person !== undefined || path.endsBy === 'token')) await deps.witness.cover()
+  else if (isSigned) await deps.witness.coverRepetition()
+  return rawResponse(response)
+}
+
+/** Returns the parsed body; undefined without one. Refuses a request of another page, and one that better-auth must not get. */
+function readSent(
+  { baseUrl }: Pick<Deps, 'baseUrl'>,
+  people: Pick<People, 'origin'>,
+  path: SignInPath,
+  { method, url, headers, body }: PageRequest,
+): unknown {
+  if (method !== 'GET') refuseForeign(path.path === '/link' ? new URL(baseUrl) : people, headers, body)
+  else if (path.opens) refuseUnseen(headers)
   const sent = body.length === 0 ? undefined : readSignIn(body)
   refuseUnstorable(url, sent)
   refuseLong(url, sent)
-  const begun = issuerPath.test(path) ? IssuerBody.safeParse(sent) : undefined
+  const begun = path.issuer ? IssuerBody.safeParse(sent) : undefined
   if (begun?.success === false) throw validationProblem(begun.error.issues)
-  const isChange = changingPath.test(path)
-  const isEnd = endingPath.test(path)
-  const cookie = isChange || isEnd || registrationPath.test(path) ? people.cookieOf(headers.cookie) : undefined
-  const person = cookie === undefined ? undefined : await people.find(cookie, undefined)
-  if (freshPath.test(path)) requireFresh({ person, clock })
-  const queues = limit({ path, address, cookies: headers.cookie, accountId: person?.accountId, sent })
+  return sent
+}
+
+/** Returns the request for better-auth, without the headers of the connection and with the service's own cookies only. */
+function passedOn({ baseUrl }: Pick<Deps, 'baseUrl'>, { method, url, headers, body, address }: PageRequest): Request {
   const fields = new Headers()
-  const passedOn = { ...headers, cookie: ownCookies(headers.cookie, cookiePrefixOf(baseUrl)) }
-  for (const [name, value] of Object.entries(passedOn))
+  const kept = { ...headers, cookie: ownCookies(headers.cookie, cookiePrefixOf(baseUrl)) }
+  for (const [name, value] of Object.entries(kept))
     if (value !== undefined && !hopHeaders.test(name))
       fields.append(name, name === 'user-agent' ? value.slice(0, userAgentLengthMax) : value)
   fields.set(addressHeader, address)
   const init = { method, headers: fields, ...(body.length > 0 && { body: Buffer.from(body) }) }
-  const handle = async () => {
-    if (person !== undefined && registrationPath.test(path)) await refusePasskey(db, person.accountId)
-    return handler(new Request(`${baseUrl}${url}`, init))
-  }
-  const response = await withSemaphores(queues, handle)
-  const isSigned = cookie !== undefined && openSignedCookie(cookie, secret) !== undefined
-  const isReset = response.ok && resetPath.test(path)
-  if (isReset || (isEnd && response.ok && person !== undefined)) await witness.cover()
-  else if (isEnd && isSigned) await witness.coverRepetition()
-  return rawResponse(response)
+  return new Request(`${baseUrl}${url}`, init)
 }
 
 async function refusePasskey(db: Deps['db'], accountId: AccountId): Promise<void> {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { instantOf } from '../../platform/clock.ts'
 import { knownBrowserCookieOf, knownBrowserValue } from './known-browser.ts'
 import { createSignInLimit } from './sign-in-limits.ts'
+import { signInPathOf } from './sign-in-paths.ts'
 
 const baseUrl = 'https://pay.example.com'
 const secret = 'a secret'
@@ -11,7 +12,9 @@ function aLimit() {
   let ms = 0
   const browser = { cookieName: knownBrowserCookieOf(baseUrl), secret }
   const limit = createSignInLimit({ now: () => instantOf(ms) }, browser)
-  const isAdmitted = (path: string, address: string, more: { email?: string; cookies?: string } = {}): boolean => {
+  const isAdmitted = (name: string, address: string, more: { email?: string; cookies?: string } = {}): boolean => {
+    const path = signInPathOf('POST', name) ?? signInPathOf('GET', name)
+    if (path === undefined) throw new Error(`no path ${name}`)
     try {
       limit({ path, address, cookies: more.cookies, accountId: undefined, sent: { email: more.email } })
       return true

@@ -4,20 +4,7 @@ import { failPlatform } from '../../platform/errors.ts'
 import { createLimiter, type Limiter, type RateLimit } from '../../platform/http/limits.ts'
 import type { Semaphore } from '../../platform/semaphores.ts'
 import { browserOfAnybody, type KnownBrowserCookie, knownBrowserOf } from './known-browser.ts'
-
-/** Paths that send e-mail to an address, or check its password. How many mails an address gets is limited where they are sent (`maySend`). */
-const emailPath = /^\/sign-in\/link$|^\/request-password-reset$/
-const passwordPath = /^\/sign-in\/email$/
-const otherPath = /^\/(passkey\/verify-authentication|reset-password)$/
-
-/** Paths that store a challenge or a state for a proof that may never follow. */
-const beginningPath = /^\/(sign-in\/social|link-social|passkey\/generate-(register|authenticate)-options)$/
-
-/** Paths that change what is stored about the signed-in person. */
-export const changingPath =
-  /^\/(passkey\/(verify-registration|delete-passkey|update-passkey)|change-password|link-social|unlink-account|update-user)$/
-/** Paths of which one person's requests wait for one another, because they count what is stored. */
-const countingPath = /^\/passkey\/verify-registration$/
+import type { SignInPath } from './sign-in-paths.ts'
 
 /** Attempts of one network address, and, for known browsers, of one person; and what one network address begins. */
 const sourceLimit: RateLimit = { perSecond: 1 / 2, burst: 30 }
@@ -41,7 +28,7 @@ const changesLimit: RateLimit = { perSecond: 1 / 60, burst: 60 }
 const knownLimit: RateLimit = { perSecond: 1 / 60, burst: 10 }
 
 interface SignInAttempt {
-  readonly path: string
+  readonly path: SignInPath
   /** Network address of the caller. */
   readonly address: string
   readonly cookies: string | undefined
@@ -54,9 +41,7 @@ interface SignInAttempt {
 /** Counts an attempt to sign in. Throws 429 beyond a limit. Returns the queues that the attempt waits in. */
 export type SignInLimit = (attempt: SignInAttempt) => readonly Semaphore[]
 
-/** Paths that compute the hash of a password (scrypt), which takes a thread of the process for some dozen milliseconds. */
-const hashingPath = /^\/(sign-in\/email|change-password|reset-password)$/
-/** Most such hashes at once: one of the process's four threads is left for its files. */
+/** Most hashes of passwords at once: one of the process's four threads is left for its files. */
 const unknownBrowsersAtOnce = 2
 const knownAtOnce = 1
 
@@ -69,8 +54,8 @@ const passwords: Semaphore = { name: 'passwords', widthMax: knownAtOnce }
  * password, each one at a time. A password reset counts as unknown, because its token may be invalid.
  */
 function queuesForUnknown({ path, address, accountId }: SignInAttempt): readonly Semaphore[] {
-  if (accountId !== undefined && countingPath.test(path)) return [{ name: `passkeys of ${accountId}`, widthMax: 1 }]
-  if (!hashingPath.test(path)) return []
+  if (accountId !== undefined && path.counts) return [{ name: `passkeys of ${accountId}`, widthMax: 1 }]
+  if (!path.hashes) return []
   if (accountId !== undefined) return [{ name: `password of ${accountId}`, widthMax: 1 }, passwords]
   return [
     { name: `passwords of unknown browsers at ${addressSite(address)}`, widthMax: 1 },
@@ -95,20 +80,20 @@ export function createSignInLimit(clock: Clock, browser: KnownBrowserCookie): Si
   return (attempt) => {
     const { path, address, cookies, accountId, sent } = attempt
     const source = addressBlock(address)
-    if (beginningPath.test(path)) {
+    if (path.begins) {
       admit(ofBeginnings(source))
       beginAtSite(attempt)
     }
-    if (accountId !== undefined && changingPath.test(path)) admit(ofChanges(accountId))
-    const kind = emailPath.test(path) ? 'mail' : passwordPath.test(path) ? 'password' : undefined
-    if (kind === undefined && !otherPath.test(path)) return queuesForUnknown(attempt)
+    if (accountId !== undefined && path.changes) admit(ofChanges(accountId))
+    const { attempts: kind } = path
+    if (kind === undefined) return queuesForUnknown(attempt)
     const email = emailOf(sent)
-    const known = kind === undefined || email === undefined ? undefined : knownBrowserOf(cookies, email, browser)
+    const known = kind === 'proof' || email === undefined ? undefined : knownBrowserOf(cookies, email, browser)
     // In order: a refusal by one limit takes no tokens from the next.
     admit(ofSource(known === undefined ? source : `person ${email}`))
     if (known !== undefined) {
       admit(ofKnown(`${kind} ${known}`))
-      return hashingPath.test(path) ? [passwords] : []
+      return path.hashes ? [passwords] : []
     }
     admitAtSite(attempt)
     if (kind === 'password' && email !== undefined) {
