@@ -128,6 +128,7 @@ class Selling:
         self.assertEqual(got.json()["accepts"], [])
         self.assertEqual(got.json()["type"], "https://paymentauth.org/problems/payment-required")
         (call,) = self.fake.calls("/payments/challenge")
+        self.assertNotIn("method", call["body"], "a challenge promises its price to no other request")
         self.assertEqual(call["body"]["resource"], "http://shop.test/paid?city=Lima")
         self.assertEqual((call["body"]["price"], call["body"]["walletId"]), ("0.01", WALLET))
 

@@ -1,5 +1,10 @@
-import { request } from 'node:http'
-import { describe, expect, test } from 'vitest'
+import { createServer, request } from 'node:http'
+import express from 'express'
+import Fastify from 'fastify'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { payMiddleware, walletMiddleware } from '../src/middleware/express.ts'
+import { payHook, walletPlugin } from '../src/middleware/fastify.ts'
+import { apiKey, close, type FakePurser, listen, startFakePurser } from './fake-purser.ts'
 import { goods } from './shops.ts'
 import { frameworks, stageOf } from './stage.ts'
 
@@ -36,5 +41,61 @@ describe.each(frameworks)('%s', (_name, openShop) => {
       expect(body, path).not.toContain(goods.secret)
     }
     expect(at.shop.runs).toEqual([])
+  })
+})
+
+/** Both frameworks match the path as it was sent; `URL` turns each of these into `/paid`. */
+const detours = ['/item/..\\..\\paid', '/item/x/../../paid', '/item/%2e%2e/../paid', '/item/.%2E/paid']
+
+type Open = (fake: FakePurser) => Promise<{ readonly url: string; readonly close: () => Promise<void> }>
+
+/** A shop of two prices: 0.01 for each item, and 5.00 for `/paid`. */
+const twoPrices: readonly (readonly [name: string, open: Open])[] = [
+  [
+    'express',
+    async (fake) => {
+      const app = express()
+      app.use(walletMiddleware({ apiKey, baseUrl: fake.baseUrl, walletId: 'byw_1', registry: false }))
+      app.use('/item', payMiddleware({ price: '0.01' }))
+      app.get('/paid', payMiddleware({ price: '5.00' }), (_req, res) => void res.json(goods))
+      const server = createServer(app)
+      return { url: await listen(server), close: () => close(server) }
+    },
+  ],
+  [
+    'fastify',
+    async (fake) => {
+      const app = Fastify()
+      await app.register(walletPlugin, { apiKey, baseUrl: fake.baseUrl, walletId: 'byw_1', registry: false })
+      app.get('/item*', { onRequest: payHook({ price: '0.01' }) }, async () => ({}))
+      app.get('/paid', { onRequest: payHook({ price: '5.00' }) }, async () => goods)
+      await app.ready()
+      return { url: await listen(app.server), close: () => close(app.server) }
+    },
+  ],
+]
+
+async function aShop(open: Open): Promise<{ readonly fake: FakePurser; readonly url: string }> {
+  const fake = await startFakePurser()
+  onTestFinished(() => fake.stop())
+  const shop = await open(fake)
+  onTestFinished(() => shop.close())
+  return { fake, url: shop.url }
+}
+
+describe.each(twoPrices)('%s with two prices', (_name, open) => {
+  test('a path that names one route and the URL of another gets no challenge', async () => {
+    const { fake, url } = await aShop(open)
+    for (const path of detours) expect((await sendRaw(url, path)).status, path).toBe(400)
+    expect(fake.calls('/challenge')).toEqual([])
+    expect((await sendRaw(url, '/item/..a')).status).toBe(402)
+  })
+
+  test('a challenge names no method, so that it promises its price to no other request of its URL', async () => {
+    const { fake, url } = await aShop(open)
+    expect((await sendRaw(url, '/paid')).status).toBe(402)
+    expect(fake.calls('/challenge').map(({ body }) => body)).toEqual([
+      { walletId: 'byw_1', resource: `${url}/paid`, price: '5.00' },
+    ])
   })
 })

@@ -389,11 +389,12 @@ class Seller:
         return self._verify(context, credential)
 
     def request_payment(self, context: _Context, refusal: Optional[_Refusal] = None) -> SaleResponse:
-        """The 402 with a fresh challenge in each protocol that the route accepts."""
+        """
+        The 402 with a fresh challenge in each protocol that the route accepts. It names no method, so that the challenge
+        promises no price: another route or host of the seller may sell the same URL at another one.
+        """
         route = context.route
         extra: Dict[str, Any] = {}
-        if not callable(route.price):
-            extra["method"] = context.method
         if route.description is not None:
             extra["description"] = route.description
         if route.mime_type is not None:

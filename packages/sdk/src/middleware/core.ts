@@ -66,8 +66,7 @@ async function admitRequest<R>(
   checkPrice(price)
   const digest = options.bindBody === undefined ? undefined : contentDigest(bytesOf(await options.bindBody(own)))
   const [ip, acceptPayment] = [options.clientIp?.(own), header('accept-payment')]
-  const hasFixedPrice = typeof options.price === 'string'
-  const context: PaymentContext = { seller, route, price, hasFixedPrice, resource, method, ip, digest, acceptPayment }
+  const context: PaymentContext = { seller, route, price, resource, method, ip, digest, acceptPayment }
   if (credential === 'none' || !route.protocols.includes(credential.protocol)) {
     const session = route.acceptSessions ? header(sessionHeader.toLowerCase()) : undefined
     return session === undefined ? refuse(await requestPayment(context)) : admitSession(context, session)
@@ -219,9 +218,16 @@ function bytesOf(data: Uint8Array | string): Uint8Array {
  */
 export const resourceLengthMax = 2_048
 
-/** The public URL of the paid route, or undefined if the request's address or host name is malformed. */
+/**
+ * A path that `URL` changes: it resolves dot segments, reads `\` as `/` and ends the path at `#`. Frameworks match the path as it was sent, so the
+ * request would have the route of one address and the URL of another.
+ */
+const ambiguousPath = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)|[\\#\s]/i
+
+/** The public URL of the paid route, or undefined if the request's address or host name is malformed or ambiguous. */
 function resourceOf(base: string, target: string): string | undefined {
   if (base.length + target.length > resourceLengthMax) return undefined
+  if (ambiguousPath.test(target.split('?', 1)[0] ?? '')) return undefined
   try {
     const { href } = new URL(base + (target.startsWith('/') ? target : pathOf(new URL(target))))
     return href.length <= resourceLengthMax ? href : undefined

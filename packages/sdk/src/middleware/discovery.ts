@@ -208,12 +208,12 @@ function offersOf(base: string): OffersOf {
     const isFixed = typeof options.price === 'string'
     const price = typeof options.price === 'string' ? options.price : nominalPrice
     const resource = new URL(base + path).href
-    const terms = { seller, route, price, resource, method: method.toUpperCase(), hasFixedPrice: isFixed }
+    const terms = { seller, route, price, resource, method: method.toUpperCase() }
     const request = challengeRequestOf({ ...terms, ip: undefined, digest: undefined, acceptPayment: undefined })
     // With Next, routes may have sellers of their own.
     const ofSeller = known.get(seller) ?? new Map<string, Promise<readonly PaymentOffer[]>>()
     known.set(seller, ofSeller)
-    const key = JSON.stringify([isFixed, { ...request, resource: undefined, method: undefined }])
+    const key = JSON.stringify([isFixed, { ...request, resource: undefined }])
     const found = ofSeller.get(key) ?? fetchOffers(seller, request, isFixed)
     ofSeller.set(key, found)
     return found

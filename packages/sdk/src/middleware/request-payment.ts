@@ -17,8 +17,6 @@ export interface PaymentContext {
   readonly price: string
   readonly resource: string
   readonly method: string
-  /** Whether the route has a fixed price, which a challenge may then state. */
-  readonly hasFixedPrice: boolean
   readonly ip: string | undefined
   /** The RFC 9530 digest of the request body, if the route binds it. */
   readonly digest: string | undefined
@@ -61,22 +59,15 @@ export function isMisconfigured(error: unknown): boolean {
   return faultsOfConfiguration.some((Kind) => error instanceof Kind)
 }
 
-/** The challenge request of these payment terms. */
-export function challengeRequestOf({
-  seller,
-  route,
-  resource,
-  price,
-  method,
-  hasFixedPrice,
-  digest,
-  ip,
-}: PaymentContext): ChallengeRequested {
+/**
+ * The challenge request of these payment terms. It names no method, so that the challenge promises no price: another route, version or host of the
+ * seller may sell the same URL at another one.
+ */
+export function challengeRequestOf({ seller, route, resource, price, digest, ip }: PaymentContext): ChallengeRequested {
   return {
     ...seller.payee,
     resource,
     price,
-    ...(hasFixedPrice && { method }),
     ...(!route.protocols.includes('x402') && { acceptX402: false }),
     ...(seller.signOffers && { signOffers: true }),
     ...(route.acceptSessions && { intent: 'session' as const }),
