@@ -53,6 +53,23 @@ export interface ServiceSealOptions {
 /** Signs in a thread of the pool: a signature is a fifth of the main thread's work for a delivery. */
 const signInPool = promisify(sign)
 
+/**
+ * Returns a function whose promises of one turn of the event loop resolve together, at its end. Each signature that is given to an idle pool wakes a thread, and
+ * several that are given together wake it once.
+ */
+function createTurns(): () => Promise<void> {
+  let turn: Promise<void> | undefined
+  return () => {
+    turn ??= new Promise((resolve) =>
+      setImmediate(() => {
+        turn = undefined
+        resolve()
+      }),
+    )
+    return turn
+  }
+}
+
 /** Longest age of the cached list of keys. */
 const reloadMs = 10_000
 /** A new key is published this long before it signs, longer than the five minutes for which clients may cache the key set. */
@@ -81,8 +98,8 @@ export async function createServiceSeal(options: ServiceSealOptions): Promise<Se
   let keys: readonly Key[] = await loadKeys(options, [])
   let loadedAtMs = clock.now().getTime()
   let loading: Promise<void> | undefined
-  const reload = async (): Promise<void> => {
-    if (clock.now().getTime() - loadedAtMs < reloadMs) return
+  const reload = (): Promise<void> | undefined => {
+    if (clock.now().getTime() - loadedAtMs < reloadMs) return undefined
     loading ??= loadKeys(options, keys)
       .then((loaded) => {
         keys = loaded
@@ -92,8 +109,9 @@ export async function createServiceSeal(options: ServiceSealOptions): Promise<Se
       .finally(() => {
         loading = undefined
       })
-    await loading
+    return loading
   }
+  const endOfTurn = createTurns()
   const current = (): Key => signing(keys, clock.now().getTime())
   return {
     get kid() {
@@ -111,7 +129,8 @@ export async function createServiceSeal(options: ServiceSealOptions): Promise<Se
     async signTo(audience, message) {
       const key = keyTo(current(), audience)
       void reload()
-      return new Uint8Array(await signInPool(null, message, key))
+      await endOfTurn()
+      return signInPool(null, message, key)
     },
     async publicKeysTo(audience) {
       await reload()

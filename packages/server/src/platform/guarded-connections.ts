@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { collectBytes } from '@purser/protocol'
+import { type CollectedBytes, collectBytes } from '@purser/protocol'
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici'
 import type { Deadline } from './deadline.ts'
 
@@ -135,7 +135,7 @@ function exchange(
       controller?.abort(over)
     }
     deadline.onOver = end
-    const options = { method, path: pathname + search, headers: { ...headers }, body } as const
+    const options = { method, path: pathname + search, headers, body }
     pool.dispatch(options, {
       onRequestStart(started) {
         controller = started
@@ -156,18 +156,23 @@ function exchange(
 /** State of a response in progress. */
 function createReading(bytesMax: number) {
   let head: Pick<RawResponse, 'status' | 'headers'> | undefined
-  const body = collectBytes({ bytesMax, tinyChunksMax }, allocate)
+  let body: CollectedBytes | undefined
   return {
     /** Interim responses (1xx) are ignored. */
     begin(status: number, headers: RawResponse['headers']): void {
       if (status >= 200) head = { status, headers }
     },
     /** False if a limit is reached. */
-    take: (chunk: Buffer): boolean => body.take(chunk) === 'taken',
+    take(chunk: Buffer): boolean {
+      body ??= collectBytes({ bytesMax, tinyChunksMax }, allocate)
+      return body.take(chunk) === 'taken'
+    },
     response(isWhole: boolean): RawResponse | undefined {
       if (head === undefined) return undefined
+      const { status, headers } = head
+      if (body === undefined) return { status, headers, bytes: allocate(0), isWhole }
       const { buffer, byteOffset, length } = body.bytes()
-      return { ...head, bytes: Buffer.from(buffer, byteOffset, length), isWhole }
+      return { status, headers, bytes: Buffer.from(buffer, byteOffset, length), isWhole }
     },
   }
 }

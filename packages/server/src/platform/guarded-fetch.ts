@@ -100,6 +100,7 @@ const retryAfterLengthMax = 64
 interface FetchContext {
   readonly reach: Reach
   readonly parse: (url: string) => URL | UrlRefusal
+  readonly isSendableName: (name: string) => boolean
   readonly lookup: NameLookup
   readonly limits: GuardedLimits
   readonly connections: Connections
@@ -115,7 +116,14 @@ export function createGuardedFetch(options: GuardedOptions): GuardedFetch {
   const limits = { ...limitsDefault, ...options.limits }
   const lookup = options.lookup ?? (reach === 'public' ? createPublicLookup() : systemLookup)
   const connections = createConnections(limits, ca)
-  const context = { reach, parse: createUrlParser(options), lookup, limits, connections }
+  const context: FetchContext = {
+    reach,
+    parse: createUrlParser(options),
+    isSendableName: createNameCheck(),
+    lookup,
+    limits,
+    connections,
+  }
   return {
     post: async (request) => read(await send(context, { ...request, method: 'POST' })),
     send: (request) => send(context, request),
@@ -139,13 +147,32 @@ function createUrlParser(urls: CustomerUrls): FetchContext['parse'] {
   }
 }
 
+/** Most names of header fields whose result is remembered. */
+const namesMax = 1_024
+
+/** Remembers results of `isSendableName`: each delivery has the same names. */
+function createNameCheck(): FetchContext['isSendableName'] {
+  const checked = new Map<string, boolean>()
+  return (name) => {
+    const known = checked.get(name)
+    if (known !== undefined) return known
+    const is = isSendableName(name)
+    if (checked.size >= namesMax) checked.clear()
+    checked.set(name, is)
+    return is
+  }
+}
+
 async function send(context: FetchContext, request: GuardedRequest): Promise<SendOutcome> {
   const url = context.parse(request.url)
   if (typeof url === 'string') return failed(url)
   if ((request.body?.length ?? 0) > context.limits.requestBytesMax) return failed('body-too-large')
-  const { fieldLengthMax } = context.limits
-  const isSent = ([name, value]: [string, string]) => value.length <= fieldLengthMax && isSendable([name, value])
-  if (!Object.entries(request.headers).every(isSent)) return failed('header-refused')
+  const { isSendableName, limits } = context
+  for (const name of Object.keys(request.headers)) {
+    const value = request.headers[name] ?? ''
+    if (value.length > limits.fieldLengthMax || !isSendableName(name) || !isSendableValue(value))
+      return failed('header-refused')
+  }
 
   const deadline = startDeadline(context.limits.totalMs)
   try {
@@ -171,7 +198,15 @@ async function sendInTime(context: FetchContext, sending: Sending): Promise<Send
 
 /** Whether a header field is printable ASCII that is not empty, and not about the transport. */
 export function isSendable([name, value]: readonly [string, string]): boolean {
-  return /^[a-z0-9-]{1,128}$/i.test(name) && !carrierHeaders.test(name) && /^[\x20-\x7e]+$/.test(value)
+  return isSendableName(name) && isSendableValue(value)
+}
+
+function isSendableName(name: string): boolean {
+  return /^[a-z0-9-]{1,128}$/i.test(name) && !carrierHeaders.test(name)
+}
+
+function isSendableValue(value: string): boolean {
+  return /^[\x20-\x7e]+$/.test(value)
 }
 
 /** Most addresses of a name. An answer of name servers may have thousands, whose checks would take 20 ms of each request. */
@@ -229,7 +264,7 @@ function read(outcome: SendOutcome): PostOutcome {
   return {
     kind: 'responded',
     status,
-    body: bytes.toString('utf8').replaceAll('\u0000', '\ufffd'),
+    body: bytes.length === 0 ? '' : bytes.toString('utf8').replaceAll('\u0000', '\ufffd'),
     isBodyWhole: isWhole,
     retryAfter: typeof retryAfter === 'string' && retryAfter.length <= retryAfterLengthMax ? retryAfter : undefined,
   }
