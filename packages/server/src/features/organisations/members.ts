@@ -183,7 +183,7 @@ interface RoleChange {
   readonly movesQuotasTo: 'all-owners' | 'founders'
 }
 
-/** Where sign-up is closed, an account that only an invitation admitted has no free quotas of its own: a founder could invite any number of them. */
+/** The owners with free quotas of their own. With sign-up closed an account that only an invitation admitted has none: a founder could invite any number of them. */
 const withQuotas = ({ isSignUpOpen }: Pick<Ctx, 'isSignUpOpen'>): RoleChange['movesQuotasTo'] =>
   isSignUpOpen ? 'all-owners' : 'founders'
 
