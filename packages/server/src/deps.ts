@@ -14,6 +14,7 @@ import type { RoutingPartners } from './partners/routing/port.ts'
 import { openScreening } from './partners/screening/index.ts'
 import type { ListState, Screening } from './partners/screening/port.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
+import type { Deps } from './platform/ctx.ts'
 import type { CustomerUrls } from './platform/customer-url.ts'
 import { openDb, openPool } from './platform/db/db.ts'
 import { watchDurability } from './platform/db/durability.ts'
@@ -48,152 +49,164 @@ export interface Overrides {
 /** Connections for sign-ins, which are rare. Sessions of requests are looked up through the service's own pool. */
 const signInConnectionsMax = 2
 
-/** Opens the external systems: database, chains, keys, files, partners. `modules.ts` builds the features on them. */
+/** Opens the external systems: database, chains, keys, files, partners. If one fails to open, the others are closed. `modules.ts` builds the features on them. */
 export async function openPorts(config: Config, overrides: Overrides = {}) {
-  const clock = overrides.clock ?? systemClock
-  const random = overrides.random ?? systemRandom
-  const log = overrides.log ?? createLog({ level: config.logLevel })
-  const metrics = createMetrics()
-  const outbound = createOutbound()
-  let stopScreening = (): Promise<void> => Promise.resolve()
+  const closing = new AsyncDisposableStack()
+  try {
+    return await openEach(config, overrides, closing)
+  } catch (error) {
+    // The error that began this is thrown.
+    await closing.disposeAsync().catch(() => undefined)
+    throw error
+  }
+}
+
+/** Opens the database, which a witness outside it compares with what was done before. */
+async function openDatabase(
+  config: Config,
+  { clock, random, log }: Pick<Deps, 'clock' | 'log' | 'random'>,
+  closing: AsyncDisposableStack,
+) {
   const marks = await openMarks(config.witness ?? config.files, { random })
+  closing.defer(() => marks.close())
   const witness = createWitness({ marks, clock, log })
   const pooler = config.databasePooler ?? 'none'
   const database = { url: config.databaseUrl, log, pooler, onConnect: witness.compare }
   const db = openDb({ ...database, connectionsMax: config.databaseConnectionsMax })
+  closing.defer(() => db.close())
   witness.open(db)
-  try {
-    await requireMigrated(db)
-    await nameDeployment(db, random)
-    const signatures = await createSignatures()
-    if (signatures.engine !== 'native')
-      log.warn('the native curve library is missing; signatures are recovered in WebAssembly, four times slower')
-    const custody = await openCustody({
-      db,
-      clock,
-      random,
-      log,
-      signatures,
-      outbound,
-      witness,
-      keys: { first: config.keyEncryption, also: config.keyEncryptionAlso ?? [] },
-      createIfMissing: config.createKeyEncryptionKey,
-      mppChallengeSeconds: challengeSeconds,
-    })
-    // After the checks of the database and the key: it may create the directory, and says so once.
-    const files = await openFiles(config.files, { clock, random, log })
-    const chains = createChains({
-      outbound,
-      clock,
-      networks,
-      rpcUrls: config.rpcUrls,
-      rpcTimeoutMs: config.rpcTimeoutMs,
-      explorerUrls: config.explorerUrls,
-      log,
-      onNode: (network, node) => showNode(metrics, network, node),
-    })
-    const partners = openPartners({ outbound, log, clock, chains, random }, config.partners ?? {})
-    const screening =
-      overrides.screening ??
-      (await openScreening(
-        { db, clock, log, metrics },
-        { chains, outbound, listUrl: config.sanctionsListUrl, isSandbox: config.sandboxScreening },
-      ))
-    stopScreening = () => screening.stop()
-    const coinPrices = config.coinPrices ?? shippedCoinPrices
-    if (areStale(coinPrices, clock.now()))
-      log.warn({ date: coinPrices.date }, 'the prices of coins are more than 30 days old; set COIN_PRICES')
-    const accountSigners = createAccountSigners({ db, walletKeys: custody.walletKeys })
-    const customerUrls: CustomerUrls = {
-      reach: config.webhooksAllowPrivate ? 'public-and-private' : 'public',
-      ownHosts: ownHosts(config),
-    }
-    const guardedFetch = createGuardedFetch(customerUrls)
-    const sellerFetch = createGuardedFetch({ ...customerUrls, limits: sellerLimits })
-    const floor = {
-      db,
-      fairDb: createFairDb(config.databaseConnectionsMax),
-      withSemaphores: createSemaphores(config.databaseConnectionsMax),
-      keptBytes: createKeptBytes({ db, clock, log, metrics }, config.idempotencyBytesMax ?? 34_359_738_368),
-      probe: createProbe({ db, log }, overrides.probe),
-      isSignUpOpen: config.signIn?.isSignUpOpen ?? false,
-      clock,
-      random,
-      log,
-      metrics,
-      witness,
-      sealer: custody.sealer,
-      baseUrl: config.baseUrl,
-      upgradeUrl: `${config.dashboardUrl}/settings/billing`,
-      environments: config.environments,
+  await requireMigrated(db)
+  await nameDeployment(db, random)
+  /** Connections for better-auth, which writes its own statements. */
+  const openSignInPool = () => openPool({ ...database, connectionsMax: signInConnectionsMax })
+  return { db, witness, openSignInPool }
+}
+
+/** Opens the systems one after the other. `closing` gets what closes each, in reverse order. */
+async function openEach(config: Config, overrides: Overrides, closing: AsyncDisposableStack) {
+  const clock = overrides.clock ?? systemClock
+  const random = overrides.random ?? systemRandom
+  const log = overrides.log ?? createLog({ level: config.logLevel })
+  const metrics = createMetrics()
+  const { db, witness, openSignInPool } = await openDatabase(config, { clock, random, log }, closing)
+  const outbound = createOutbound()
+  closing.defer(() => outbound.close())
+  const signatures = await createSignatures()
+  if (signatures.engine !== 'native')
+    log.warn('the native curve library is missing; signatures are recovered in WebAssembly, four times slower')
+  const custody = await openCustody({
+    db,
+    clock,
+    random,
+    log,
+    signatures,
+    outbound,
+    witness,
+    keys: { first: config.keyEncryption, also: config.keyEncryptionAlso ?? [] },
+    createIfMissing: config.createKeyEncryptionKey,
+    mppChallengeSeconds: challengeSeconds,
+  })
+  // After the checks of the database and the key: it may create the directory, and says so once.
+  const files = await openFiles(config.files, { clock, random, log })
+  closing.defer(() => files.close())
+  const chains = createChains({
+    outbound,
+    clock,
+    networks,
+    rpcUrls: config.rpcUrls,
+    rpcTimeoutMs: config.rpcTimeoutMs,
+    explorerUrls: config.explorerUrls,
+    log,
+    onNode: (network, node) => showNode(metrics, network, node),
+  })
+  const partners = openPartners({ outbound, log, clock, chains, random }, config.partners ?? {})
+  const screening =
+    overrides.screening ??
+    (await openScreening(
+      { db, clock, log, metrics },
+      { chains, outbound, listUrl: config.sanctionsListUrl, isSandbox: config.sandboxScreening },
+    ))
+  closing.defer(() => screening.stop())
+  const coinPrices = config.coinPrices ?? shippedCoinPrices
+  if (areStale(coinPrices, clock.now()))
+    log.warn({ date: coinPrices.date }, 'the prices of coins are more than 30 days old; set COIN_PRICES')
+  const accountSigners = createAccountSigners({ db, walletKeys: custody.walletKeys })
+  const customerUrls: CustomerUrls = {
+    reach: config.webhooksAllowPrivate ? 'public-and-private' : 'public',
+    ownHosts: ownHosts(config),
+  }
+  const guardedFetch = createGuardedFetch(customerUrls)
+  const sellerFetch = createGuardedFetch({ ...customerUrls, limits: sellerLimits })
+  closing.defer(() => guardedFetch.close())
+  closing.defer(() => sellerFetch.close())
+  const floor = {
+    db,
+    fairDb: createFairDb(config.databaseConnectionsMax),
+    withSemaphores: createSemaphores(config.databaseConnectionsMax),
+    keptBytes: createKeptBytes({ db, clock, log, metrics }, config.idempotencyBytesMax ?? 34_359_738_368),
+    probe: createProbe({ db, log }, overrides.probe),
+    isSignUpOpen: config.signIn?.isSignUpOpen ?? false,
+    clock,
+    random,
+    log,
+    metrics,
+    witness,
+    sealer: custody.sealer,
+    baseUrl: config.baseUrl,
+    upgradeUrl: `${config.dashboardUrl}/settings/billing`,
+    environments: config.environments,
+    chains,
+    screening,
+    tempoTransactions: createTempoTransactions(signatures),
+  }
+  const { testFaucetKey = '' } = config
+  const faucet = isHex(testFaucetKey) ? createFaucetSigner(testFaucetKey, signatures) : undefined
+  const durability = watchDurability({ db, clock, log }, config.databaseDurability)
+  await durability()
+  const ports = {
+    ...floor,
+    ...partners,
+    routingPartners: overrides.routing?.(partners.routingPartners) ?? partners.routingPartners,
+    gasPrices: overrides.gasPrices ?? createGasPrices({ chains, clock, log }, coinPrices),
+    settlementTokens: custody.settlementTokens,
+    customerUrls,
+    guardedFetch,
+    sellerFetch,
+    reserveResponse: createMemoryBudget(config.bodiesBytesMax ?? limitsDefault.bodiesBytesMax),
+    blobs: files.blobs,
+    fileLinks: custody.fileLinks,
+    mppSecrets: custody.mppSecrets,
+    serviceSeal: custody.seal,
+    walletKeys: custody.walletKeys,
+    lanes: createLanes({
+      deps: floor,
       chains,
-      screening,
-      tempoTransactions: createTempoTransactions(signatures),
-    }
-    const { testFaucetKey = '' } = config
-    const faucet = isHex(testFaucetKey) ? createFaucetSigner(testFaucetKey, signatures) : undefined
-    const durability = watchDurability({ db, clock, log }, config.databaseDurability)
-    await durability()
-    const ports = {
-      ...floor,
-      ...partners,
-      routingPartners: overrides.routing?.(partners.routingPartners) ?? partners.routingPartners,
-      gasPrices: overrides.gasPrices ?? createGasPrices({ chains, clock, log }, coinPrices),
-      settlementTokens: custody.settlementTokens,
-      customerUrls,
-      guardedFetch,
-      sellerFetch,
-      reserveResponse: createMemoryBudget(config.bodiesBytesMax ?? limitsDefault.bodiesBytesMax),
-      blobs: files.blobs,
-      fileLinks: custody.fileLinks,
-      mppSecrets: custody.mppSecrets,
-      serviceSeal: custody.seal,
-      walletKeys: custody.walletKeys,
-      lanes: createLanes({
-        deps: floor,
-        chains,
-        sponsor: custody.settler,
-        signerOf: async (account) => {
-          if (account === custody.settler.address) return custody.settler
-          return account === faucet?.address ? faucet : accountSigners(account)
-        },
-        leaseMs: config.leaseMs,
-      }),
-      faucet,
-      signatures,
-      feeSponsor: config.sponsorTempoFees ? { signer: custody.settler } : undefined,
-      settlerAddress: custody.settler.address,
-    }
-    return {
-      ports,
-      signInSecret: custody.signInSecret,
-      /** Connections for better-auth, which writes its own statements. */
-      openSignInPool: () => openPool({ ...database, connectionsMax: signInConnectionsMax }),
-      readinessDetails: async () => ({
-        durability: await durability(),
-        screening: shownList(await screening.list()),
-        networks: reachOf(chains),
-        chains: shownChains(chains),
-        coinPrices: { date: coinPrices.date, state: areStale(coinPrices, clock.now()) ? 'stale' : 'fresh' },
-      }),
-      /** Stops requests to nodes; `close` releases the rest. */
-      stopChains: () => chains.stop(),
-      async close() {
-        await stopScreening()
-        await outbound.close()
-        await guardedFetch.close()
-        await sellerFetch.close()
-        files.close()
-        await db.close()
-        marks.close()
+      sponsor: custody.settler,
+      signerOf: async (account) => {
+        if (account === custody.settler.address) return custody.settler
+        return account === faucet?.address ? faucet : accountSigners(account)
       },
-    }
-  } catch (error) {
-    await stopScreening()
-    // The error that began this is thrown.
-    await outbound.close().catch(() => undefined)
-    await db.close().catch(() => undefined)
-    throw error
+      leaseMs: config.leaseMs,
+    }),
+    faucet,
+    signatures,
+    feeSponsor: config.sponsorTempoFees ? { signer: custody.settler } : undefined,
+    settlerAddress: custody.settler.address,
+  }
+  return {
+    ports,
+    signInSecret: custody.signInSecret,
+    openSignInPool,
+    readinessDetails: async () => ({
+      durability: await durability(),
+      screening: shownList(await screening.list()),
+      networks: reachOf(chains),
+      chains: shownChains(chains),
+      coinPrices: { date: coinPrices.date, state: areStale(coinPrices, clock.now()) ? 'stale' : 'fresh' },
+    }),
+    /** Stops requests to nodes; `close` releases the rest. */
+    stopChains: () => chains.stop(),
+    close: () => closing.disposeAsync(),
   }
 }
 
