@@ -1,6 +1,7 @@
 import { PurserError } from '@purser/sdk'
 import type { Command, Io, Outcome } from './command.ts'
 import { commands, elsewhere, mainCommands } from './commands.ts'
+import { OutcomeUnknownError } from './keyed.ts'
 import { listed, type Printed, type Program, runProgram } from './program.ts'
 import { versionOf } from './version.ts'
 
@@ -10,7 +11,7 @@ const purser: Program<Io> = {
   spell: (name) => `purser ${name}`,
   elsewhere,
   version: () => versionOf(import.meta.url),
-  outcomeOf: (error) => (error instanceof PurserError ? refusalOf(error) : undefined),
+  outcomeOf,
 }
 
 /** Runs `purser <args>`. Never throws: an unexpected error exits with 2, because 1 would mean that a proof is invalid. */
@@ -50,18 +51,39 @@ function wrapped(words: readonly string[]): readonly string[] {
   }, [])
 }
 
-/**
- * Turns an error of the service into an outcome: its title, detail and field errors, and the request id for its operator. Exits
- * with 1 for a 4xx; with 2 where nothing was decided and a retry may succeed.
- */
-function refusalOf(error: PurserError): Outcome {
+function outcomeOf(error: unknown): Outcome | undefined {
+  if (error instanceof PurserError) return outcomeOfRefusal(error)
+  return error instanceof OutcomeUnknownError ? outcomeOfUnknown(error) : undefined
+}
+
+/** The outcome of a request that may have taken effect: why it is not known, and the key to repeat it with. */
+function outcomeOfUnknown({ cause, idempotencyKey }: OutcomeUnknownError): Outcome {
+  const { lines, json } = cause instanceof PurserError ? refusalOf(cause) : interrupted
+  const advice =
+    'The request may have been done. To find out, run the same command within 24 hours with ' +
+    `--idempotency-key ${idempotencyKey}. With another key it can be done twice.`
+  return { exitCode: 2, lines: [...lines, advice], json: { error: { ...json, idempotencyKey, advice } } }
+}
+
+const interrupted = {
+  lines: ['Interrupted', 'The command was stopped before the service responded.'],
+  json: { code: 'interrupted', title: 'Interrupted' },
+}
+
+/** The outcome of an error of the service: 1 if it refused the request, 2 if nothing was decided and a retry may succeed. */
+function outcomeOfRefusal(error: PurserError): Outcome {
+  const { lines, json } = refusalOf(error)
+  return { exitCode: error.isOutcomeKnown ? 1 : 2, lines, json: { error: json } }
+}
+
+/** An error of the service: its title, detail and field errors, and the request id for its operator. */
+function refusalOf(error: PurserError) {
   const { status, code, requestId, problem } = error
   const title = problem?.title ?? (status === undefined ? 'No Response' : 'Unexpected Response')
   const detail = problem?.detail ?? error.message
   const errors = problem?.errors ?? []
   const reason = typeof problem?.reason === 'string' ? [`Reason: ${problem.reason}`] : []
   return {
-    exitCode: status !== undefined && status >= 400 && status < 500 ? 1 : 2,
     lines: [
       `${title}${status === undefined ? '' : ` (${status})`}`,
       detail,
@@ -69,6 +91,6 @@ function refusalOf(error: PurserError): Outcome {
       ...reason,
       ...(requestId === undefined ? [] : [`Request ${requestId}`]),
     ],
-    json: { error: { code, status, title, detail, errors, requestId } },
+    json: { code, status, title, detail, errors, requestId },
   }
 }

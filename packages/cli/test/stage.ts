@@ -48,13 +48,13 @@ export function purserOf(
 }
 
 /** What the program would print and how it would end, without a process for it; without any network and settings unless these are given. */
-export async function ran(args: readonly string[], given: Partial<Pick<Io, 'fetch' | 'env'>> = {}): Promise<Ended> {
+export async function ran(args: readonly string[], given: Partial<Io> = {}): Promise<Ended> {
   const outside: Io = {
     fetch: () => Promise.reject(new Error('nothing was to be fetched')),
     env: {},
     settingsDirectory: '/nowhere/purser',
     readSecret: () => Promise.reject(new Error('no secret should be requested')),
-    untilStopped: () => AbortSignal.abort(),
+    untilStopped: () => new AbortController().signal,
     print: () => undefined,
     ...given,
   }

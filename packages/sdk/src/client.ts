@@ -60,7 +60,7 @@ export interface ConnectionOptions {
   readonly baseUrl: string
   /** A custom `fetch`, for proxies and tests. */
   readonly fetch?: typeof globalThis.fetch | undefined
-  /** Timeout of each attempt. Default: 30 s. */
+  /** Timeout of each attempt. Default: 30 s; 75 s for a payment from a managed wallet and for a transfer. */
   readonly timeoutMs?: number | undefined
   /** Attempts after the first. Default: 2. */
   readonly maxRetries?: number | undefined
@@ -143,7 +143,7 @@ function settingsOf(options: PurserOptions | SessionOptions): TransportSettings 
     ...callerOf(options),
     baseUrl: origin + pathname.replace(/\/+$/, ''),
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
-    timeoutMs: options.timeoutMs ?? 30_000,
+    timeoutMs: options.timeoutMs,
     retry: { ...defaultRetryPolicy, ...options.retry, maxRetries },
   }
 }
@@ -159,7 +159,7 @@ export function checkConnection(options: PurserOptions | SessionOptions): void {
   mustCount('maxRetries', maxRetries, 0)
   if (retry === undefined) return
   mustOptions(retry, 'retry')
-  const delays = ['delayMsFirst', 'delayMsMax', 'retryAfterMsMax'] as const
+  const delays = ['delayMsFirst', 'delayMsMax', 'retryAfterMsMax', 'inProgressMsMax'] as const
   mustNames('retry', retry, delays, 'option')
   for (const name of delays) mustCount(`retry.${name}`, retry[name], 0)
 }

@@ -7,6 +7,9 @@ export interface ErrorFacts {
   readonly requestId?: string | undefined
   readonly problem?: Problem | undefined
   readonly retryAfterSeconds?: number | undefined
+  readonly idempotencyKey?: string | undefined
+  /** Whether the outcome of an earlier attempt of the same call is not known. */
+  readonly isAfterLost?: boolean | undefined
   readonly cause?: unknown
 }
 
@@ -32,6 +35,13 @@ export class PurserError extends Error {
   readonly requestId: string | undefined
   readonly problem: Problem | undefined
   readonly retryAfterSeconds: number | undefined
+  /** The Idempotency-Key that was sent, yours or a generated one. Undefined if the request carried none. */
+  readonly idempotencyKey: string | undefined
+  /**
+   * Whether the service refused the request for certain. If false, the request may have taken effect: repeat it with
+   * the same `idempotencyKey`, because with another key it can take effect twice.
+   */
+  readonly isOutcomeKnown: boolean
 
   constructor(message: string, facts: ErrorFacts) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause })
@@ -41,7 +51,21 @@ export class PurserError extends Error {
     this.requestId = facts.requestId
     this.problem = facts.problem
     this.retryAfterSeconds = facts.retryAfterSeconds
+    this.idempotencyKey = facts.idempotencyKey
+    this.isOutcomeKnown = isDecided(facts)
   }
+}
+
+/** The service refuses with these before it looks at the Idempotency-Key, so they say nothing about an earlier attempt. */
+function isBeforeKey({ status, code }: ErrorFacts): boolean {
+  return status === 401 || status === 403 || code === 'rate-limit-exceeded'
+}
+
+function isDecided(facts: ErrorFacts): boolean {
+  const { status, code, problem, isAfterLost = false } = facts
+  if (status === undefined || status < 400 || status >= 500 || problem === undefined) return false
+  if (status === 408 || code === 'idempotency-in-progress') return false
+  return !(isAfterLost && isBeforeKey(facts))
 }
 
 /**
@@ -178,10 +202,10 @@ export class LimitError extends PurserError {
  * 5xx, or a response that is not from Purser. The outcome is unknown.
  *
  * @example
- * import { ConnectionError, UnavailableError } from '@purser/sdk'
+ * import { UnavailableError } from '@purser/sdk'
  *
- * export function isOutcomeUnknown(error: unknown): boolean {
- *   return error instanceof UnavailableError || error instanceof ConnectionError
+ * export function keyToRepeatWith(error: unknown): string | undefined {
+ *   return error instanceof UnavailableError ? error.idempotencyKey : undefined
  * }
  */
 export class UnavailableError extends PurserError {}

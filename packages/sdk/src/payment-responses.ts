@@ -38,7 +38,12 @@ export function confirm<T>(response: ServiceResponse, read: (body: unknown) => T
   const value = read(response.body)
   if (value !== undefined) return value
   const requestId = response.headers.get('x-request-id') ?? undefined
-  const facts = { status: response.status, code: 'unreadable-answer', requestId }
+  const facts = {
+    status: response.status,
+    code: 'unreadable-answer',
+    requestId,
+    idempotencyKey: response.idempotencyKey,
+  }
   throw new UnavailableError('The response does not have the form of this operation.', facts)
 }
 

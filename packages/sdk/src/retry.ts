@@ -8,14 +8,36 @@ export interface RetryPolicy {
   readonly delayMsMax: number
   /** With a longer `Retry-After` than this, the error is thrown instead of waiting. */
   readonly retryAfterMsMax: number
+  /**
+   * The longest time to wait, after the answer `idempotency-in-progress`, for the request that still runs. These
+   * attempts do not count as retries. With 0, they do.
+   */
+  readonly inProgressMsMax: number
 }
 
-/** The defaults: two retries, delays from 0.5 s doubling to 8 s, and a `Retry-After` of up to a minute. */
+/** Milliseconds after which the service has answered a payment of a URL, its slowest request, or has released its key. */
+export const slowestMs = 75_000
+
+/** The defaults: two retries, delays from 0.5 s doubling to 8 s, a `Retry-After` of up to a minute, and 75 s for a request in progress. */
 export const defaultRetryPolicy: RetryPolicy = {
   maxRetries: 2,
   delayMsFirst: 500,
   delayMsMax: 8_000,
   retryAfterMsMax: 60_000,
+  inProgressMsMax: slowestMs,
+}
+
+const timeoutMsDefault = 30_000
+/** The requests for which the service waits for a seller, or for a block. */
+const slowPaths: readonly string[] = ['/wallet-infra/pay', '/wallet-infra/transfer']
+
+/** The default timeout of an attempt, in milliseconds: longer than the service takes. */
+export function timeoutMsOf(path: string): number {
+  return slowPaths.includes(path) ? slowestMs : timeoutMsDefault
+}
+
+export function isInProgress({ code }: PurserError): boolean {
+  return code === 'idempotency-in-progress'
 }
 
 /**
@@ -24,7 +46,7 @@ export const defaultRetryPolicy: RetryPolicy = {
  */
 export function mayRetry(error: PurserError): boolean {
   if (error.status === undefined || error.status === 408) return true
-  if (error.status === 409) return error.code === 'idempotency-in-progress'
+  if (error.status === 409) return isInProgress(error)
   if (error.status === 429) return !isQuota(error.code)
   return error.status >= 500 && error.code !== 'chain-not-configured'
 }

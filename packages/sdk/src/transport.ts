@@ -1,7 +1,7 @@
 import { must, mustCount, mustTexts, type Named } from './check.ts'
 import { ConnectionError, errorOf, PurserError, UnavailableError } from './errors.ts'
 import { readProblem } from './problem.ts'
-import { mayRetry, type RetryPolicy, readRetryAfter, retryDelayMs } from './retry.ts'
+import { isInProgress, mayRetry, type RetryPolicy, readRetryAfter, retryDelayMs, timeoutMsOf } from './retry.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** An object is sent as one parameter for each member, `name.member`. */
@@ -45,8 +45,19 @@ export interface TransportSettings {
   readonly credentials?: RequestCredentials | undefined
   readonly baseUrl: string
   readonly fetch: typeof globalThis.fetch
-  readonly timeoutMs: number
+  /** Default: by the path. */
+  readonly timeoutMs: number | undefined
   readonly retry: RetryPolicy
+}
+
+/** An attempt of a call. */
+interface Attempt {
+  readonly baseUrl: string
+  readonly timeoutMs: number
+  readonly signal: AbortSignal | undefined
+  readonly idempotencyKey: string | undefined
+  /** Whether the outcome of an earlier attempt is not known. */
+  readonly isAfterLost: boolean
 }
 
 /** A 2xx response: the parsed body (undefined if empty; CSV as text) and values of headers. */
@@ -54,6 +65,7 @@ export interface ServiceResponse {
   readonly status: number
   readonly headers: Headers
   readonly body: unknown
+  readonly idempotencyKey: string | undefined
 }
 
 /** Sends a request, with retries. Returns the success or throws a PurserError. */
@@ -74,17 +86,27 @@ export function transport(settings: TransportSettings): { readonly send: Send; r
     send: (method, path, options = {}) => {
       checkCall(options)
       const url = urlOf(settings, path, options)
-      const request = requestOf(settings, method, options)
+      const idempotencyKey = keyOf(method, options)
+      const request = requestOf(settings, method, { ...options, idempotencyKey })
       const isOnce = options.upload?.body instanceof ReadableStream
       const patience = isOnce ? { ...options, maxRetries: 0 } : options
-      return withRetries(settings, patience, () => attemptOnce(settings, url, request, options))
+      return withRetries(settings, patience, (isAfterLost) =>
+        attemptOnce(
+          settings.fetch,
+          url,
+          request,
+          attemptOf(settings, path, { ...options, idempotencyKey, isAfterLost }),
+        ),
+      )
     },
     open: (path, options = {}) => {
       checkCall(options)
       const url = urlOf(settings, path, options)
       const headers = { ...options.headers, ...settings.identity }
       const request: RequestInit = { ...sameForAll(settings), method: 'GET', headers }
-      return withRetries(settings, options, () => openOnce(settings, url, request, options))
+      return withRetries(settings, options, (isAfterLost) =>
+        openOnce(settings.fetch, url, request, attemptOf(settings, path, { ...options, isAfterLost })),
+      )
     },
   }
 }
@@ -122,30 +144,59 @@ function checkCall(options: SendOptions): void {
   mustCount('maxRetries', options.maxRetries, 0)
 }
 
+function attemptOf(
+  { baseUrl, timeoutMs }: TransportSettings,
+  path: string,
+  { signal, idempotencyKey, isAfterLost, ...options }: CallOptions & Pick<Attempt, 'isAfterLost'>,
+): Attempt {
+  return {
+    baseUrl,
+    timeoutMs: options.timeoutMs ?? timeoutMs ?? timeoutMsOf(path),
+    signal,
+    idempotencyKey,
+    isAfterLost,
+  }
+}
+
+/** The least that an attempt counts of the time for a request in progress, so that a `Retry-After` of 0 ends too. */
+const waitMsMin = 500
+
+/** A request in progress is waited for by time, because a short count of attempts would end while it still pays. */
 async function withRetries<T>(
-  settings: TransportSettings,
-  options: CallOptions,
-  attemptIt: () => Promise<T>,
+  { retry }: TransportSettings,
+  { maxRetries = retry.maxRetries, signal }: CallOptions,
+  attemptIt: (isAfterLost: boolean) => Promise<T>,
 ): Promise<T> {
-  const maxRetries = options.maxRetries ?? settings.retry.maxRetries
+  let isAfterLost = false
+  let waitedMs = 0
+  let retries = 0
   for (let attempt = 0; ; attempt++) {
     try {
-      return await attemptIt()
+      return await attemptIt(isAfterLost)
     } catch (error) {
-      if (!(error instanceof PurserError) || attempt >= maxRetries || !mayRetry(error)) throw error
-      const delayMs = retryDelayMs(settings.retry, attempt, error.retryAfterSeconds, Math.random())
+      if (!(error instanceof PurserError) || !mayRetry(error)) throw error
+      const isWaited = isInProgress(error) && maxRetries > 0 && waitedMs < retry.inProgressMsMax
+      if (!isWaited && retries >= maxRetries) throw error
+      const delayMs = retryDelayMs(retry, attempt, error.retryAfterSeconds, Math.random())
       if (delayMs === undefined) throw error
-      await pause(delayMs, options.signal)
+      await pause(delayMs, signal)
+      isAfterLost ||= !error.isOutcomeKnown
+      if (isWaited) waitedMs += Math.max(delayMs, waitMsMin)
+      else retries++
     }
   }
 }
 
+function keyOf(method: Method, { idempotencyKey, keyless = false }: SendOptions): string | undefined {
+  if (method !== 'POST') return undefined
+  return idempotencyKey ?? (keyless ? undefined : freshKey())
+}
+
 function requestOf(settings: TransportSettings, method: Method, options: SendOptions): RequestInit {
-  const { accept = 'application/json' } = options
+  const { accept = 'application/json', idempotencyKey } = options
   const headers: Record<string, string> = { ...options.headers, accept, ...settings.identity }
   const base = { ...sameForAll(settings), method, headers }
-  const key = options.idempotencyKey ?? (options.keyless === true ? undefined : freshKey())
-  if (method === 'POST' && key !== undefined) headers['idempotency-key'] = key
+  if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey
   if (options.upload !== undefined) return uploading(base, headers, options.upload)
   // With a cookie, the service accepts a write only as JSON, even if it has no body.
   if (options.body !== undefined || (settings.credentials !== undefined && method !== 'GET'))
@@ -164,37 +215,37 @@ function uploading(base: RequestInit, headers: Record<string, string>, { content
 }
 
 async function attemptOnce(
-  settings: TransportSettings,
+  fetch: TransportSettings['fetch'],
   url: string,
   request: RequestInit,
-  options: RequestOptions,
+  attempt: Attempt,
 ): Promise<ServiceResponse> {
-  const timeout = AbortSignal.timeout(options.timeoutMs ?? settings.timeoutMs)
-  const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal])
+  const timeout = AbortSignal.timeout(attempt.timeoutMs)
+  const signal = attempt.signal === undefined ? timeout : AbortSignal.any([timeout, attempt.signal])
   try {
-    const response = await settings.fetch(url, { ...request, signal })
+    const response = await fetch(url, { ...request, signal })
     const text = await response.text()
-    return readResponse(response, text)
+    return readResponse(response, text, attempt)
   } catch (error) {
-    throw asPurserError(error, settings, options, timeout.aborted)
+    throw asPurserError(error, attempt, timeout.aborted)
   }
 }
 
 async function openOnce(
-  settings: TransportSettings,
+  fetch: TransportSettings['fetch'],
   url: string,
   request: RequestInit,
-  options: CallOptions,
+  attempt: Attempt,
 ): Promise<Response> {
   const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), options.timeoutMs ?? settings.timeoutMs)
-  const signal = options.signal === undefined ? late.signal : AbortSignal.any([late.signal, options.signal])
+  const timer = setTimeout(() => late.abort(), attempt.timeoutMs)
+  const signal = attempt.signal === undefined ? late.signal : AbortSignal.any([late.signal, attempt.signal])
   try {
-    const response = await settings.fetch(url, { ...request, signal })
+    const response = await fetch(url, { ...request, signal })
     if (response.ok) return response
-    throw refusalOf(response, parse(await response.text()))
+    throw refusalOf(response, parse(await response.text()), attempt)
   } catch (error) {
-    throw asPurserError(error, settings, options, late.signal.aborted)
+    throw asPurserError(error, attempt, late.signal.aborted)
   } finally {
     clearTimeout(timer)
   }
@@ -203,15 +254,15 @@ async function openOnce(
 /** The error for a failed request, which names the address and the cause. Throws the signal's reason if the caller aborted it. */
 function asPurserError(
   error: unknown,
-  { baseUrl }: TransportSettings,
-  { signal }: CallOptions,
+  { baseUrl, signal, idempotencyKey, isAfterLost }: Attempt,
   isLate: boolean,
 ): PurserError {
   if (error instanceof PurserError) return error
   signal?.throwIfAborted()
   const code = isLate ? 'timeout' : 'connection-failed'
   const why = isLate ? '' : causeOf(error)
-  return new ConnectionError(`No response from ${baseUrl} (${code}${why}).`, { code, cause: error })
+  const facts = { code, cause: error, idempotencyKey, isAfterLost }
+  return new ConnectionError(`No response from ${baseUrl} (${code}${why}).`, facts)
 }
 
 /** Node has the reason of a failed fetch in its cause, such as ECONNREFUSED. */
@@ -221,22 +272,28 @@ function causeOf(error: unknown): string {
   return typeof cause === 'string' ? `: ${cause}` : ''
 }
 
-function readResponse(response: Response, text: string): ServiceResponse {
+function readResponse(response: Response, text: string, attempt: Attempt): ServiceResponse {
   const body = response.headers.get('content-type')?.startsWith('text/csv') === true ? text : parse(text)
-  if (response.ok && body !== notJson) return { status: response.status, headers: response.headers, body }
+  const { idempotencyKey } = attempt
+  if (response.ok && body !== notJson)
+    return { status: response.status, headers: response.headers, body, idempotencyKey }
   if (response.ok) {
     const requestId = response.headers.get('x-request-id') ?? undefined
-    const facts = { status: response.status, code: 'unreadable-answer', requestId }
+    const facts = { status: response.status, code: 'unreadable-answer', requestId, idempotencyKey }
     throw new UnavailableError('The answer is not JSON, so it is not from Purser.', facts)
   }
-  throw refusalOf(response, body)
+  throw refusalOf(response, body, attempt)
 }
 
-function refusalOf({ status, headers }: Response, body: unknown): PurserError {
+function refusalOf(
+  { status, headers }: Response,
+  body: unknown,
+  { idempotencyKey, isAfterLost }: Attempt,
+): PurserError {
   const problem = readProblem(body)
   const requestId = problem?.requestId ?? headers.get('x-request-id') ?? undefined
   const retryAfterSeconds = readRetryAfter(headers.get('retry-after'), new Date())
-  return errorOf(status, { problem, requestId, retryAfterSeconds })
+  return errorOf(status, { problem, requestId, retryAfterSeconds, idempotencyKey, isAfterLost })
 }
 
 const notJson = Symbol('not JSON')

@@ -43,7 +43,8 @@ export function walletsOf(send: Send) {
     pay: (body: NewWalletPayment, options?: CallOptions): Promise<WalletPayment> =>
       call(send, 'POST', '/wallet-infra/pay', { ...options, body }) as Promise<WalletPayment>,
     /**
-     * Fetches a URL through the service and pays a 402 from a managed wallet. Send your own `idempotencyKey`: a repeat pays nothing.
+     * Fetches a URL through the service and pays a 402 from a managed wallet, in up to 75 seconds. Send your own
+     * `idempotencyKey`: a repeat pays nothing.
      * `response` is what the seller responded, which is untrusted.
      */
     payUrl: (body: NewUrlPayment, options?: CallOptions): Promise<UrlPayment> =>

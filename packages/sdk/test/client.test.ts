@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import {
   AuthenticationError,
   ConflictError,
@@ -83,7 +83,6 @@ test.each([
 
 test.each([
   [408, 'request-timeout', 3],
-  [409, 'idempotency-in-progress', 3],
   [429, 'rate-limit-exceeded', 3],
   [500, 'internal-error', 3],
   [503, 'chain-unavailable', 3],
@@ -91,6 +90,93 @@ test.each([
   fake.script('/account', problem(status, code))
   expect(await failure(client().account.get())).toMatchObject({ status, code })
   expect(fake.seen).toHaveLength(attempts)
+})
+
+const newTransfer = {
+  fromWalletId: 'mwt_1',
+  fromToken: 'USDC',
+  toAddress: '0x1',
+  toChain: 'base',
+  toToken: 'USDC',
+  amount: '1',
+} as const
+const inProgress = problem(409, 'idempotency-in-progress', {}, { 'retry-after': '0' })
+
+test('a request whose first attempt still runs is repeated with its key for as long as the service may take', async () => {
+  const runs = Array.from({ length: 20 }, () => inProgress)
+  fake.script('/transfer', 'reset', ...runs, { status: 201, body: { id: 'wtx_1' } })
+  expect(await client().transfers.create(newTransfer)).toEqual({ id: 'wtx_1' })
+  expect(fake.seen).toHaveLength(22)
+  expect(new Set(fake.seen.map(({ headers }) => headers['idempotency-key'])).size).toBe(1)
+})
+
+test('a request that runs for longer than that is an error with the key to repeat it with', async () => {
+  fake.script('/transfer', inProgress)
+  const error = await failure(client().transfers.create(newTransfer))
+  expect(error).toMatchObject({ code: 'idempotency-in-progress', isOutcomeKnown: false })
+  expect(error.idempotencyKey).toBe(fake.seen[0]?.headers['idempotency-key'])
+  expect(fake.seen).toHaveLength(153)
+  fake.seen.length = 0
+  await failure(client({ maxRetries: 0 }).transfers.create(newTransfer))
+  await failure(client({ retry: { ...quick, inProgressMsMax: 0 } }).transfers.create(newTransfer))
+  expect(fake.seen).toHaveLength(4)
+})
+
+test.each([
+  ['a lost response', 'reset', false],
+  ['a 503', problem(503, 'chain-unavailable'), false],
+  ['a 404 of a proxy', { status: 404, text: '<html>' }, false],
+  ['a page of a proxy', { status: 200, text: '<html>' }, false],
+  ['a 408', problem(408, 'request-timeout'), false],
+  ['a 401', problem(401, 'unauthorized'), true],
+  ['a 429', problem(429, 'rate-limit-exceeded'), true],
+  ['a 403', problem(403, 'policy-denied'), true],
+  ['a 422', problem(422, 'validation-error'), true],
+] as const)(
+  'after %s an error has the key that was sent, and says whether the outcome is known',
+  async (_, doing, isOutcomeKnown) => {
+    fake.script('/transfer', doing)
+    const error = await failure(
+      client({ maxRetries: 0 }).transfers.create(newTransfer, { idempotencyKey: 'invoice-7' }),
+    )
+    expect(error).toMatchObject({ isOutcomeKnown, idempotencyKey: 'invoice-7' })
+  },
+)
+
+test.each([
+  ['a 401', problem(401, 'unauthorized'), false],
+  ['a 403', problem(403, 'policy-denied'), false],
+  ['a 429', problem(429, 'rate-limit-exceeded'), false],
+  ['a 422', problem(422, 'transfer-reverted'), true],
+] as const)(
+  'after a lost response, %s decides only if the service looked at the key',
+  async (_, doing, isOutcomeKnown) => {
+    fake.script('/transfer', 'reset', doing)
+    expect(await failure(client().transfers.create(newTransfer))).toMatchObject({ isOutcomeKnown })
+  },
+)
+
+test('a rate limit before a refusal leaves the refusal known, and a GET has no key', async () => {
+  fake.script('/transfer', problem(429, 'rate-limit-exceeded'), problem(401, 'unauthorized'))
+  expect(await failure(client().transfers.create(newTransfer))).toMatchObject({ isOutcomeKnown: true })
+  fake.script('/account', problem(401, 'unauthorized'))
+  expect(await failure(client().account.get())).toMatchObject({ idempotencyKey: undefined })
+})
+
+test('an attempt of a payment or a transfer has more time than the service takes, unless the caller says otherwise', async () => {
+  const timeout = vi.spyOn(AbortSignal, 'timeout')
+  fake.script('/transfer', { status: 201, body: {} })
+  fake.script('/pay', { status: 201, body: {} })
+  fake.script('/account', { status: 200, body: {} })
+  const purser = client()
+  await purser.transfers.create(newTransfer)
+  await purser.wallets.payUrl({ fromWalletId: 'mwt_1', maxAmount: '1', url: 'https://shop.test/' })
+  await purser.request('POST', '/wallet-infra/pay', { body: {} })
+  await purser.account.get()
+  await client({ timeoutMs: 7_000 }).transfers.create(newTransfer)
+  await purser.transfers.create(newTransfer, { timeoutMs: 8_000 })
+  expect(timeout.mock.calls.flat()).toEqual([75_000, 75_000, 75_000, 30_000, 7_000, 8_000])
+  timeout.mockRestore()
 })
 
 test('an error has the members of its problem: the reason of a refusal, the faults of a request, the limit of a plan', async () => {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { QueryValue } from '@purser/sdk'
 import { type Args, type Command, CommandError, type Io, type Option, type Outcome } from '../command.ts'
 import { apiOperations } from '../generated/operations.ts'
+import { sendKeyed } from '../keyed.ts'
 import type { ApiOperation, OperationArgument } from '../operation.ts'
 import { serviceOf, serviceOptions } from '../service.ts'
 import { recordLines, tableLines } from '../table.ts'
@@ -72,12 +73,11 @@ async function runOperation(operation: ApiOperation, args: Args, io: Io): Promis
     const items = await purser.list(path, { query: { ...query, limit: Math.min(limit, pageMax) } }).toArray({ limit })
     return { exitCode: 0, lines: tableLines(items), json: items }
   }
-  const idempotencyKey = args.options['idempotency-key']
-  const result = await purser.request(operation.method, path, {
-    query,
-    ...(body !== undefined && { body }),
-    ...(idempotencyKey !== undefined && { idempotencyKey }),
-  })
+  const { method, takesIdempotencyKey } = operation
+  const request = { query, ...(body !== undefined && { body }) }
+  const result = takesIdempotencyKey
+    ? await sendKeyed(purser, { method, path, ...request }, args, io)
+    : await purser.request(method, path, request)
   return { exitCode: 0, lines: result === undefined ? ['Done.'] : recordLines(result), json: result ?? null }
 }
 

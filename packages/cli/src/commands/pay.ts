@@ -1,4 +1,5 @@
-import { type Command, CommandError } from '../command.ts'
+import { type Command, CommandError, type Outcome } from '../command.ts'
+import { sendKeyed } from '../keyed.ts'
 import { serviceOf, serviceOptions } from '../service.ts'
 
 /** `purser pay`: fetches a URL, and pays it from a managed wallet if it costs something. */
@@ -20,15 +21,12 @@ export const pay: Command = {
   ],
   async run(args, io) {
     const [url = ''] = args.positionals
-    const { wallet, max, method, body, 'idempotency-key': idempotencyKey } = args.options
+    const { wallet, max, method, body } = args.options
     if (wallet === undefined || max === undefined) throw new CommandError('Give --wallet and --max.')
     const { purser } = await serviceOf(args, io)
     const request = { fromWalletId: wallet, maxAmount: max, url, ...(method && { method }), ...(body && { body }) }
-    const result = await purser.request('POST', '/wallet-infra/pay', {
-      body: request,
-      ...(idempotencyKey !== undefined && { idempotencyKey }),
-    })
-    return { exitCode: isPaid(result) ? 0 : 1, lines: linesOf(result), json: result }
+    const result = await sendKeyed(purser, { method: 'POST', path: '/wallet-infra/pay', body: request }, args, io)
+    return { exitCode: exitCodeOf(result), lines: linesOf(result), json: result }
   },
 }
 
@@ -42,15 +40,23 @@ interface Paid {
   readonly response?: { readonly status: number; readonly body?: string | null; readonly bodyEncoding?: string } | null
 }
 
-/** Whether the seller delivered. False if the seller refused the payment, or if the payment waits for an approval. */
-function isPaid(result: unknown): boolean {
-  const { response } = result as Paid
-  return response !== null && response !== undefined && response.status < 400
+/**
+ * 0 if the seller delivered. 1 if it refused the payment, or if the payment waits for an approval. 2 if it may have taken
+ * the payment and delivered nothing.
+ */
+function exitCodeOf(result: unknown): Outcome['exitCode'] {
+  const { response, outcome } = result as Paid
+  if (outcome === 'unknown') return 2
+  return response !== null && response !== undefined && response.status < 400 ? 0 : 1
+}
+
+function doubt(outcome: string | undefined): string {
+  return outcome === 'unknown' ? '. The seller may take it: another purser pay is another payment.' : ''
 }
 
 function linesOf(result: unknown): readonly string[] {
-  const { id, status, amount, fromToken, approval, response } = result as Paid
-  const payment = id === null ? 'Nothing was paid.' : `${id}: ${amount} ${fromToken}, ${status}`
+  const { id, status, outcome, amount, fromToken, approval, response } = result as Paid
+  const payment = id === null ? 'Nothing was paid.' : `${id}: ${amount} ${fromToken}, ${status}${doubt(outcome)}`
   if (approval?.status === 'waiting') return [payment, `Waiting for the approval ${approval.id}.`]
   if (response === null || response === undefined) return [payment]
   const isText = response.bodyEncoding !== 'base64'

@@ -76,7 +76,7 @@ export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
 export function createSeller(options: WalletOptions): Seller {
   checkWalletOptions(options)
   checkConnection(options)
-  const retry = { retryAfterMsMax: 2_000, delayMsFirst: 200, delayMsMax: 2_000, ...options.retry }
+  const retry = { retryAfterMsMax: 2_000, delayMsFirst: 200, delayMsMax: 2_000, inProgressMsMax: 0, ...options.retry }
   const { apiKey, baseUrl, allowInsecure, fetch, maxRetries, timeoutMs = 15_000 } = options
   const purser = createPurser({ apiKey, baseUrl, allowInsecure, fetch, maxRetries, timeoutMs, retry })
   const onFault = quietly('onFault', options.onFault ?? printFault)
