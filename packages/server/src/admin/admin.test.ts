@@ -189,7 +189,7 @@ test('create-key limits a key to scopes and an end; set-role makes an owner, and
     { email: `${organisation.id}@example.com` },
   )
   await world.database.db.run(
-    sql`update members set accepted_at = now() where account_id = ${String(invited.body.accountId)}`,
+    sql`update members set accepted_at = now() where invited_as = ${String(invited.body.accountId)}`,
   )
   const roleOf = (account: unknown, role: string) =>
     admin(['set-role', '--organisation', organisation.id, '--account', String(account), '--role', role])

@@ -30,7 +30,7 @@ async function invitedBy(key: string, role = 'member') {
   const browser = await aBrowser(world, { email, organisationId: org.id })
   const outside = { 'x-service-organisation': undefined }
   expect((await browser.call('POST', `/account/invitations/${org.id}/accept`, undefined, outside)).status).toBe(204)
-  return { browser, accountId: String(invited.body.accountId) }
+  return { browser, accountId: String((await browser.call('GET', '/account')).body.id) }
 }
 
 /** Where a person works, as the list of members says. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { type AccountId, id, type OrganisationId } from '../../platform/ids.ts'
 import { paymentsLockName } from '../plans/index.ts'
+import { shownId } from './member-store.ts'
 import { type OrganisationRow, organisationColumns, OrganisationRow as Row } from './store.ts'
 
 /**
@@ -184,13 +185,13 @@ export async function deleteBankAccounts(tx: Tx, organisationId: OrganisationId,
   return rows.length
 }
 
-const Removed = z.object({ accountId: id('acc') })
+const Removed = z.object({ shownId: id('acc') })
 
-/** Removes all members and invitations; returns their accounts. */
+/** Removes all members and invitations; returns the ids of their accounts, as the organisation saw them. */
 export async function deleteMembers(tx: Tx, organisationId: OrganisationId): Promise<AccountId[]> {
   const rows = await tx.many(
     Removed,
-    sql`delete from members where organisation_id = ${organisationId} returning account_id`,
+    sql`delete from members where organisation_id = ${organisationId} returning ${shownId} as shown_id`,
   )
-  return rows.map(({ accountId }) => accountId)
+  return rows.map((row) => row.shownId)
 }

@@ -100,7 +100,7 @@ export function restoreOrganisation(ctx: Acting, organisationId: OrganisationId,
     const createdAt = ctx.clock.now()
     const account = { id: newId('acc', ctx), email, name: null, acceptedAt: createdAt, createdAt }
     const { id: accountId } = await upsertAccount(tx, account)
-    const invitation = { invitedEmail: null, invitedByKey: null, invitedBy: null }
+    const invitation = { invitedEmail: null, invitedAs: null, invitedByKey: null, invitedBy: null }
     const joined = { isLive: true, createdAt, acceptedAt: createdAt, ...invitation }
     await insertMember(tx, organisationId, { accountId, role: 'owner', ...joined })
     await moveQuotaAccount(tx, organisationId, 'all-owners')

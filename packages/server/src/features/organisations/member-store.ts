@@ -8,6 +8,8 @@ import { Role } from './schema.ts'
 export const MemberRow = z.object({
   sequence: z.bigint(),
   accountId: id('acc'),
+  /** The id that the organisation sees in place of the account’s: until an invitation by address is accepted, an id of the invitation, which does not show since when the account exists. */
+  shownId: id('acc'),
   /** Null where the account was invited by its id and has not accepted. */
   email: z.string().nullable(),
   role: Role,
@@ -18,8 +20,11 @@ export const MemberRow = z.object({
 })
 export type MemberRow = z.output<typeof MemberRow>
 
+/** `MemberRow.shownId` of a row of `members`. */
+export const shownId = sql`case when members.accepted_at is null then coalesce(members.invited_as, members.account_id) else members.account_id end`
+
 const rows = sql`
-  select members.sequence, members.account_id, members.role, members.is_live, members.created_at,
+  select members.sequence, members.account_id, ${shownId} as shown_id, members.role, members.is_live, members.created_at,
     case when members.accepted_at is null then members.invited_email else accounts.email end as email,
     case when members.accepted_at is null then 'invited' else 'active' end as status
   from members left join accounts on accounts.id = members.account_id`
@@ -33,6 +38,8 @@ export interface NewMemberRow {
   readonly acceptedAt: Date | null
   /** The invited email address; null if the member was not invited by address. */
   readonly invitedEmail: string | null
+  /** The id that the organisation sees in place of the account's until the invitation is accepted; null for the account's own. */
+  readonly invitedAs: AccountId | null
   /** The API key that made the invitation; null if a person made it. */
   readonly invitedByKey: ApiKeyId | null
   /** The account that made the invitation, or that created the key that did; null for the founder. */
@@ -41,10 +48,10 @@ export interface NewMemberRow {
 
 /** Adds the account as a member; false if it is one already. */
 export async function insertMember(tx: Tx, organisationId: OrganisationId, member: NewMemberRow): Promise<boolean> {
-  const { accountId, role, isLive, createdAt, acceptedAt, invitedEmail, invitedByKey, invitedBy } = member
+  const { accountId, role, isLive, createdAt, acceptedAt, invitedEmail, invitedAs, invitedByKey, invitedBy } = member
   const inserted = await tx.run(sql`
-    insert into members (organisation_id, account_id, role, is_live, created_at, accepted_at, invited_email, invited_by_key, invited_by)
-    values (${organisationId}, ${accountId}, ${role}, ${isLive}, ${createdAt}, ${acceptedAt}, ${invitedEmail}, ${invitedByKey}, ${invitedBy})
+    insert into members (organisation_id, account_id, role, is_live, created_at, accepted_at, invited_email, invited_as, invited_by_key, invited_by)
+    values (${organisationId}, ${accountId}, ${role}, ${isLive}, ${createdAt}, ${acceptedAt}, ${invitedEmail}, ${invitedAs}, ${invitedByKey}, ${invitedBy})
     on conflict do nothing`)
   return inserted === 1
 }
@@ -66,6 +73,18 @@ export function findMember(
   return db.maybeOne(
     MemberRow,
     sql`${rows} where members.organisation_id = ${organisationId} and members.account_id = ${accountId}`,
+  )
+}
+
+/** Returns the member whom the organisation knows by this id: the one that it sees, or that of the accepted invitation. */
+export function findKnownMember(
+  db: Queryable,
+  organisationId: OrganisationId,
+  knownAs: AccountId,
+): Promise<MemberRow | undefined> {
+  return db.maybeOne(
+    MemberRow,
+    sql`${rows} where members.organisation_id = ${organisationId} and ${knownAs} in (${shownId}, members.invited_as)`,
   )
 }
 
@@ -116,32 +135,40 @@ export async function deleteMember(tx: Tx, organisationId: OrganisationId, accou
   await tx.run(sql`delete from members where organisation_id = ${organisationId} and account_id = ${accountId}`)
 }
 
-const AcceptedRow = z.object({ role: Role })
+const AcceptedRow = z.object({ role: Role, invitedAs: id('acc').nullable() })
 
-/** Accepts an invitation, and returns its role; undefined where the account has none to this organisation. Accepting it again changes nothing. */
+/** Accepts an invitation, and returns its role and the id that it had in place of the account's; undefined where the account has none to this organisation. Accepting it again changes nothing. */
 export async function markAccepted(
   tx: Tx,
   organisationId: OrganisationId,
   accountId: AccountId,
   acceptedAt: Date,
-): Promise<Role | undefined> {
-  const accepted = await tx.maybeOne(
+): Promise<z.output<typeof AcceptedRow> | undefined> {
+  return tx.maybeOne(
     AcceptedRow,
     sql`
     update members set accepted_at = ${acceptedAt}
     where organisation_id = ${organisationId} and account_id = ${accountId} and accepted_at is null
-    returning role`,
+    returning role, invited_as`,
   )
-  return accepted?.role
 }
 
-export async function deleteInvitation(tx: Tx, organisationId: OrganisationId, accountId: AccountId): Promise<boolean> {
-  const deleted = await tx.run(sql`
-    delete from members where organisation_id = ${organisationId} and account_id = ${accountId} and accepted_at is null`)
-  return deleted === 1
-}
+const Invited = z.object({ shownId: id('acc') })
 
-const Invited = z.object({ accountId: id('acc') })
+/** Removes an invitation of the account, and returns `MemberRow.shownId`; undefined where the account has none to this organisation. */
+export async function deleteInvitation(
+  tx: Tx,
+  organisationId: OrganisationId,
+  accountId: AccountId,
+): Promise<AccountId | undefined> {
+  const deleted = await tx.maybeOne(
+    Invited,
+    sql`
+    delete from members where organisation_id = ${organisationId} and account_id = ${accountId} and accepted_at is null
+    returning ${shownId} as shown_id`,
+  )
+  return deleted?.shownId
+}
 
 /** Invitations that these keys made, or those to these roles that an account or one of its keys made, if it might invite. */
 export type InvitedBy =
@@ -149,7 +176,7 @@ export type InvitedBy =
   | { readonly accountId: AccountId; readonly mayInvite: boolean; readonly roles: readonly Role[] }
 
 /**
- * Removes those of the invitations that nobody has accepted; returns the accounts that were invited. An invitation from before accounts were recorded may
+ * Removes those of the invitations that nobody has accepted; returns what the organisation saw as their accounts' ids. An invitation from before accounts were recorded may
  * be of any owner or admin.
  */
 export async function deleteInvitationsBy(tx: Tx, organisationId: OrganisationId, by: InvitedBy): Promise<AccountId[]> {
@@ -160,7 +187,7 @@ export async function deleteInvitationsBy(tx: Tx, organisationId: OrganisationId
           and role = any(${by.roles}::text[])`
   const rows = await tx.many(
     Invited,
-    sql`delete from members where organisation_id = ${organisationId} and accepted_at is null and ${isBy} returning account_id`,
+    sql`delete from members where organisation_id = ${organisationId} and accepted_at is null and ${isBy} returning ${shownId} as shown_id`,
   )
-  return rows.map(({ accountId }) => accountId)
+  return rows.map((row) => row.shownId)
 }

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { aBrowser, type Browser, ownerOf as emailOfOwner, invite } from '../../../test/people.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, type World } from '../../../test/world.ts'
 import { sql } from '../../platform/db/db.ts'
+import { newId } from '../../platform/ids.ts'
 
 let world: World
 
@@ -40,6 +42,41 @@ test('an unknown e-mail address gets an account and an invited member', async ()
   })
 })
 
+test('an invitation by address shows nothing of the account until it is accepted, and nothing if it is declined', async () => {
+  const org = await world.organisation()
+  const owner = await browserOfOwner(org)
+  const people = await Promise.all(
+    [anEmail(), anEmail()].map((email) => invite(world, { owner, organisationId: org.id, email, role: 'viewer' })),
+  )
+  const known = await Promise.all(people.map(async (person) => (await person.call('GET', '/account')).body))
+  const [asking, log] = [await world.organisation(), '/organisations/current/audit-log']
+  const before = newId('acc', world.server.deps).slice(0, 13)
+  const added = await Promise.all(
+    [...known.map(({ email }) => email), anEmail()].map((email) => add(asking, { email, role: 'viewer' })),
+  )
+  const ids = added.map(({ body }) => String(body.accountId))
+  for (const id of ids) expect(id >= before, 'its time is that of the invitation').toBe(true)
+  expect(new Set([...ids, ...known.map(({ id }) => id)]).size).toBe(5)
+  const change = await world.call(asking.testKey, 'PATCH', `${path}/${ids[0]}`, { role: 'member' })
+  expect(change.body).toMatchObject({ accountId: ids[0], role: 'member', status: 'invited' })
+  expect((await world.call(asking.testKey, 'DELETE', `${path}/${known[0]?.id}`)).status).toBe(404)
+  const listed = async () => (await world.call(asking.testKey, 'GET', path)).list.map(({ accountId }) => accountId)
+  expect((await listed()).filter((id) => ids.includes(String(id)))).toHaveLength(3)
+  expect((await people[1]?.call('POST', `/account/invitations/${asking.id}/decline`))?.status).toBe(204)
+  const records = JSON.stringify((await world.call(asking.testKey, 'GET', log)).list)
+  for (const { id } of known) expect(records).not.toContain(id)
+  const events = await world.database.db.many(
+    z.object({ payload: z.string() }),
+    sql`select payload::text from events where organisation_id = ${asking.id} and type = 'member.invited'`,
+  )
+  for (const { id } of known) expect(JSON.stringify(events)).not.toContain(id)
+  expect((await people[0]?.call('POST', `/account/invitations/${asking.id}/accept`))?.status).toBe(204)
+  expect(await listed()).toContain(known[0]?.id)
+  expect((await world.call(asking.testKey, 'DELETE', `${path}/${ids[0]}`)).status).toBe(204)
+  expect((await world.call(asking.testKey, 'DELETE', `${path}/${ids[2]}`)).status).toBe(204)
+  expect(await listed()).toEqual([await ownerOf(asking)])
+})
+
 test('a known account is invited by its id or by its address in any letter case, and is one account', async () => {
   const [org, other, third] = [await world.organisation(), await world.organisation(), await world.organisation()]
   const accountId = await ownerOf(other)
@@ -47,7 +84,11 @@ test('a known account is invited by its id or by its address in any letter case,
   const byId = await add(org, { accountId, role: 'member' })
   expect(byId.body).toMatchObject({ accountId, email: null, role: 'member', status: 'invited' })
   const byEmail = await add(third, { email: email.toUpperCase(), role: 'viewer' })
-  expect(byEmail.body).toMatchObject({ accountId, email: email.toUpperCase(), status: 'invited' })
+  expect(byEmail.body).toMatchObject({ email: email.toUpperCase(), status: 'invited' })
+  expect((await world.call(other.testKey, 'POST', `/account/invitations/${third.id}/accept`)).status).toBe(204)
+  expect((await world.call(third.testKey, 'GET', path)).list).toContainEqual(
+    expect.objectContaining({ accountId, email: email.toLowerCase(), status: 'active' }),
+  )
 })
 
 test('a member is not added twice, also in parallel', async () => {
@@ -204,7 +245,7 @@ test('an invitation from before invitations named an account ends with the first
   ]
   const invited = (await admin.call('POST', path, { email: anEmail(), role: 'admin' })).body.accountId
   await world.database.db.run(sql`
-    update members set invited_by = null where organisation_id = ${org.id} and account_id = ${String(invited)}`)
+    update members set invited_by = null where organisation_id = ${org.id} and invited_as = ${String(invited)}`)
   const isInvitedWithout = async (gone: Browser) => {
     await owner.call('DELETE', `${path}/${(await gone.call('GET', '/account')).body.id}`)
     return (await owner.call('GET', path)).list.some(({ accountId }) => accountId === invited)

@@ -23,7 +23,7 @@ import {
   countOwners,
   deleteInvitation,
   deleteMember,
-  findMember,
+  findKnownMember,
   insertMember,
   listMembers,
   type MemberRow,
@@ -38,8 +38,8 @@ import { lockOrganisation, moveQuotaAccount, upsertAccount } from './store.ts'
 const invitationsMax = 100
 
 /**
- * Invites a person by account or by e-mail address. The response does not depend on whether the account exists; an unknown address gets
- * an account that waits for its first sign-in. The person is a member from the moment that they accept.
+ * Invites a person by account or by e-mail address. The response does not depend on whether the account exists, or since when: an invitation by address has
+ * an id of its own until it is accepted. An unknown address gets an account that waits for its first sign-in. The person is a member from the moment that they accept.
  */
 export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
   refuseRoles(ctx, [request.role])
@@ -53,7 +53,9 @@ export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
     const accountId = await accountToInvite(ctx, tx, request)
     const isLive = !isTestKey(ctx)
     const invitedByKey = ctx.actor.kind === 'api-key' ? ctx.actor.apiKeyId : null
-    const invitation = { acceptedAt: null, invitedEmail: email, invitedByKey, invitedBy }
+    const invitedAs = email === null ? null : newId('acc', ctx)
+    const shownAs = invitedAs ?? accountId
+    const invitation = { acceptedAt: null, invitedEmail: email, invitedAs, invitedByKey, invitedBy }
     const member = { accountId, role, isLive, createdAt: ctx.clock.now(), ...invitation }
     if (!(await insertMember(tx, organisationId, member))) throw fail('already-a-member')
     const details = { role }
@@ -61,11 +63,11 @@ export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
       ctx,
       tx,
       { organisationId, environment: null },
-      { action: 'organisations.members.add', target: accountId, details },
+      { action: 'organisations.members.add', target: shownAs, details },
     )
-    const payload = { accountId, email, role, invitedAt: member.createdAt.toISOString() }
+    const payload = { accountId: shownAs, email, role, invitedAt: member.createdAt.toISOString() }
     await ctx.publish(tx, 'member.invited', payload)
-    return shown(await getMember(tx, ctx.tenant.organisationId, accountId))
+    return shown(await getMember(tx, ctx.tenant.organisationId, shownAs))
   })
 }
 
@@ -203,9 +205,13 @@ function setRole(
       return shown(member)
     }
     if (member.role !== role) await refuseLastOwner(tx, organisationId, member)
-    await markRole(tx, organisationId, { accountId, role, isLive, at: ctx.clock.now() })
+    await markRole(tx, organisationId, { accountId: member.accountId, role, isLive, at: ctx.clock.now() })
     const isLower = roles.indexOf(role) > roles.indexOf(member.role)
-    const ended = { accountId, mayInvite: isLower && mayInvite(member), roles: roles.slice(0, roles.indexOf(role)) }
+    const ended = {
+      accountId: member.accountId,
+      mayInvite: isLower && mayInvite(member),
+      roles: roles.slice(0, roles.indexOf(role)),
+    }
     await endInvitations(ctx, tx, organisationId, ended)
     await moveQuotaAccount(tx, organisationId, movesQuotasTo)
     const details = { from: member.role, to: role, isLive }
@@ -213,7 +219,7 @@ function setRole(
       ctx,
       tx,
       { organisationId, environment: null },
-      { action: 'organisations.members.update', target: accountId, details },
+      { action: 'organisations.members.update', target: member.shownId, details },
     )
     return shown({ ...member, role, isLive })
   })
@@ -231,21 +237,21 @@ export async function removeMember(
   const wasMember = await ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
     await lockAsCaller(ctx, tx)
-    const member = await findMember(tx, organisationId, accountId)
+    const member = await findKnownMember(tx, organisationId, accountId)
     tx.beforeReturn(member === undefined ? ctx.witness.coverRepetition : ctx.witness.cover)
     if (member === undefined) return false
     refuseRoles(ctx, [member.role])
     refuseTestKey(ctx, member)
     await refuseLastOwner(tx, organisationId, member)
-    await deleteMember(tx, organisationId, accountId)
-    await endInvitations(ctx, tx, organisationId, { accountId, mayInvite: mayInvite(member), roles })
+    await deleteMember(tx, organisationId, member.accountId)
+    await endInvitations(ctx, tx, organisationId, { accountId: member.accountId, mayInvite: mayInvite(member), roles })
     await moveQuotaAccount(tx, organisationId, withQuotas(ctx))
     const details = { role: member.role }
     await auditIn(
       ctx,
       tx,
       { organisationId, environment: null },
-      { action: 'organisations.members.remove', target: accountId, details },
+      { action: 'organisations.members.remove', target: member.shownId, details },
     )
     return true
   })
@@ -261,12 +267,12 @@ async function refuseLastOwner(tx: Tx, organisationId: OrganisationId, member: M
 }
 
 async function getMember(tx: Tx, organisationId: OrganisationId, accountId: AccountId): Promise<MemberRow> {
-  const member = await findMember(tx, organisationId, accountId)
+  const member = await findKnownMember(tx, organisationId, accountId)
   if (member === undefined) throw fail('member-not-found')
   return member
 }
 
-function shown({ accountId, email, role, status, isLive, createdAt }: MemberRow): Member {
+function shown({ shownId: accountId, email, role, status, isLive, createdAt }: MemberRow): Member {
   return { accountId, email, role, status, environments: isLive ? ['test', 'live'] : ['test'], createdAt }
 }
 
@@ -280,15 +286,17 @@ export function acceptInvitation(
 ): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const { id } = await callersAccount(ctx, tx)
-    const role = await markAccepted(tx, organisationId, id, ctx.clock.now())
-    if (role === undefined) throw fail('invitation-not-found')
+    const accepted = await markAccepted(tx, organisationId, id, ctx.clock.now())
+    if (accepted === undefined) throw fail('invitation-not-found')
+    const { role, invitedAs } = accepted
     if (ctx.actor.kind === 'api-key') await refuseEndedCaller(ctx, tx, 'viewer')
     if (ctx.actor.kind === 'api-key' && (role === 'owner' || role === 'admin'))
       throw failPlatform('role-not-allowed', {
         detail:
           'An API key cannot accept an invitation to be an owner or admin: the person accepts it in the dashboard.',
       })
-    await auditIn(ctx, tx, { organisationId, environment: null }, { action: 'account.invitations.accept', target: id })
+    const entry = { action: 'account.invitations.accept', target: id, details: invitedAs === null ? {} : { invitedAs } }
+    await auditIn(ctx, tx, { organisationId, environment: null }, entry)
   })
 }
 
@@ -299,7 +307,15 @@ export function declineInvitation(
 ): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const { id } = await callersAccount(ctx, tx)
-    if (!(await deleteInvitation(tx, organisationId, id))) throw fail('invitation-not-found')
-    await auditIn(ctx, tx, { organisationId, environment: null }, { action: 'account.invitations.decline', target: id })
+    const target = await deleteInvitation(tx, organisationId, id)
+    if (target === undefined) throw fail('invitation-not-found')
+    // Nobody there learns more of a person who declines than they knew.
+    const declining = target === id ? ctx : { ...ctx, actor: { kind: 'person', accountId: target } as const }
+    await auditIn(
+      declining,
+      tx,
+      { organisationId, environment: null },
+      { action: 'account.invitations.decline', target },
+    )
   })
 }

@@ -48,7 +48,7 @@ export async function foundOrganisation(
   const organisation = { id: newId('org', ctx), name, type, plan, createdAt: ctx.clock.now(), ...active }
   await insertOrganisation(tx, organisation, { ownerId, madeBy })
   const { createdAt } = organisation
-  const invitation = { invitedEmail: null, invitedByKey: null, invitedBy: null }
+  const invitation = { invitedEmail: null, invitedAs: null, invitedByKey: null, invitedBy: null }
   const joined = { isLive: true, createdAt, acceptedAt: createdAt, ...invitation }
   const owner = { accountId: ownerId, role: 'owner', ...joined } as const
   await insertMember(tx, organisation.id, owner)
