@@ -42,7 +42,9 @@ export class Listener extends OpenStream implements Following {
   /** The round in which events were last read for it. */
   readIn = 0
   readonly #payments: PagePayments
-  /** Whether past events may be left. New ones are free: the tenant paid for what wrote them. */
+  /** Events of earlier transactions are past ones; undefined before the first read. New ones are free: the tenant paid for what wrote them. */
+  #pastBefore: bigint | undefined
+  /** Whether past events may be left. An older transaction that is open may keep them from being read for minutes. */
   #isReplay = true
   #isPaying = false
 
@@ -61,17 +63,27 @@ export class Listener extends OpenStream implements Following {
     return this.line.isOpen && !this.#isPaying && this.line.waiting < waitingBytesMax
   }
 
+  /** Takes note of a page before it is sent: of the first one, when it was read. */
+  begin({ begunBefore }: Page): void {
+    this.#pastBefore ??= begunBefore
+  }
+
+  /** Whether the entry may have been written before the first read. */
+  isPast({ writtenBy }: StreamPosition): boolean {
+    return this.#pastBefore === undefined || BigInt(writtenBy) < this.#pastBefore
+  }
+
   /**
-   * Charges what was sent of a page of past events; a page of which more follow, and whose events may have other types, costs at least a token. If more
-   * follow, resolves when the next page may be read, or the stream is closed.
+   * Charges the past events of a page that were sent, once the position is after them; a page of which more follow, and whose events may have other types,
+   * costs at least a token. If more past events may follow at once, resolves when the next page may be read, or the stream is closed.
    */
-  async payFor(frames: readonly Uint8Array[], { isFull }: Pick<Page, 'isFull'>): Promise<void> {
+  async payFor(past: readonly Uint8Array[], { isFull }: Pick<Page, 'isFull'>): Promise<void> {
     if (!this.#isReplay) return
-    const cost = replayCost(frames, eventBytesMin)
-    this.#isReplay = isFull
-    if (!isFull) return this.#payments.charge(cost)
+    this.#isReplay = this.isPast(this.position)
+    const cost = Math.max(isFull ? 1 : 0, replayCost(past, eventBytesMin))
+    if (!isFull || !this.#isReplay) return this.#payments.charge(cost)
     this.#isPaying = true
-    await this.#payments.pay(Math.max(1, cost), this.line)
+    await this.#payments.pay(cost, this.line)
     this.#isPaying = false
   }
 }

@@ -3,6 +3,7 @@ import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
 import { ManualLine, openManually } from '../../../../test/manual-line.ts'
 import { readsCounted } from '../../../../test/rows-read.ts'
 import { toyDeps } from '../../../../test/toy-deps.ts'
+import { sql } from '../../../platform/db/db.ts'
 import { isProblem } from '../../../platform/errors.ts'
 import { insertEvents } from '../../../platform/events.ts'
 import type { ApiKeyId } from '../../../platform/ids.ts'
@@ -150,6 +151,43 @@ test('past events cost their caller what signing them takes, and none are sent w
   listeners.wake()
   await expect.poll(() => line.webhookIds.length, patience).toBe(past.length + later.length)
   expect(paid).toBe(before)
+})
+
+test('past events that an older open transaction hides from the first read cost their caller the same', async () => {
+  const { db } = toyDeps(database.db)
+  let reads = 0
+  const counting: typeof db = {
+    ...db,
+    many: async (...given: Parameters<typeof db.many>) => {
+      const rows = await db.many(...given)
+      reads += 1
+      return rows
+    },
+  } as typeof db
+  const { listeners, open, publish, seen } = aStage({ db: counting })
+  const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const older = db.tx(async (tx) => {
+    await tx.run(sql`select pg_current_xact_id()`)
+    begun.resolve()
+    await ended.promise
+  })
+  await begun.promise
+  const past = [...(await publish(250))].sort()
+  let paid = 0
+  const owe = (cost: number) => {
+    paid += cost
+    return 0
+  }
+  const line = open('key_1', { charges: { owe, takeOverdue: () => false } })
+  await expect.poll(() => reads).toBeGreaterThan(0)
+  const later = await publish(10)
+  expect([line.webhookIds, paid]).toEqual([[], 0])
+  ended.resolve()
+  await older
+  await seen(260)
+  listeners.wake()
+  await expect.poll(() => line.webhookIds, patience).toEqual([...past, ...[...later].sort()])
+  await expect.poll(() => paid).toBeCloseTo((250 * 4_096) / 65_536 - 1)
 })
 
 test('new events are sent after the last page of past ones, although the caller has used up its limits', async () => {

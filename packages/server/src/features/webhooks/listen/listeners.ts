@@ -125,14 +125,15 @@ export class Listeners {
    */
   async #send(listener: Listener, page: Page): Promise<void> {
     const { line } = listener
-    const sent: Buffer[] = []
+    const past: Buffer[] = []
+    listener.begin(page)
     try {
       for (const entry of page.entries) {
         if (!line.isOpen) return
-        if (!listener.isReady) return this.#readOn(listener, sent)
+        if (!listener.isReady) return this.#readOn(listener, past)
         const frame = await frameOf(this.#deps, listener, entry)
         line.write(frame)
-        sent.push(frame)
+        if (listener.isPast(entry.position)) past.push(frame)
         listener.position = entry.position
         if (++this.#signed % entriesPerTurn === 0) await turn()
       }
@@ -141,14 +142,14 @@ export class Listeners {
       return line.cut()
     }
     listener.position = page.next
-    if (page.isFull) return this.#readOn(listener, sent)
-    void listener.payFor(sent, page)
+    if (page.isFull) return this.#readOn(listener, past)
+    void listener.payFor(past, page)
     if (!listener.follows) line.end()
   }
 
   /** Reads on when the reader has received what was sent, and its caller has paid for it. */
-  #readOn(listener: Listener, sent: readonly Buffer[]): void {
-    const isPaid = listener.payFor(sent, { isFull: true })
+  #readOn(listener: Listener, past: readonly Buffer[]): void {
+    const isPaid = listener.payFor(past, { isFull: true })
     void Promise.all([isPaid, listener.line.drained()]).then(() => this.wake())
   }
 }

@@ -80,6 +80,8 @@ const News = z.object({
   position: z.bigint().transform(Number),
   /** Everything written by an earlier transaction can be read. */
   horizon: z.string(),
+  /** No transaction before the read has this number or a later one. */
+  begunBefore: z.string(),
   writtenBy: z.string().nullable(),
   id: z.string().nullable(),
   eventId: id('evt').nullable(),
@@ -108,6 +110,8 @@ export interface Page {
   readonly next: StreamPosition
   /** Whether more may follow; the page itself may be empty. */
   readonly isFull: boolean
+  /** Whatever a transaction of this number or a later one writes is newer than the read. */
+  readonly begunBefore: bigint
 }
 
 /** The end of a page: its most entries, and the bytes of payloads of which its last entry is the first to reach them. */
@@ -141,8 +145,8 @@ function newsOf(
   { entriesMax, bytesMax, lookedAt }: PageBounds & { readonly lookedAt: number },
 ): Sql {
   return sql`
-    with horizon as (select pg_snapshot_xmin(pg_current_snapshot()) as written_by)
-    select f.position, horizon.written_by::text as horizon, entry.written_by::text as written_by, entry.id, entry.event_id, entry.type,
+    with horizon as (select pg_snapshot_xmin(pg_current_snapshot()) as written_by, pg_snapshot_xmax(pg_current_snapshot()) as begun_before)
+    select f.position, horizon.written_by::text as horizon, horizon.begun_before::text as begun_before, entry.written_by::text as written_by, entry.id, entry.event_id, entry.type,
       coalesce(entry.looked_at = ${lookedAt}, false) as is_limit,
       case when entry.bytes_before < ${bytesMax} then entry.payload end as payload
     from unnest(${following.map(({ tenant }) => tenant.organisationId)}::text[], ${following.map(({ tenant }) => tenant.environment)}::text[],
@@ -186,7 +190,8 @@ function pageFrom(rows: readonly z.output<typeof News>[], { entriesMax, bytesMax
   const horizon = rows[0]?.horizon ?? beginning.writtenBy
   const bytes = entries.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0)
   const last = entries.length === entriesMax || bytes >= bytesMax ? entries.at(-1)?.position : lastLookedAt(rows)
-  return { entries, isFull: last !== undefined, next: last ?? { writtenBy: horizon, id: '' } }
+  const begunBefore = BigInt(rows[0]?.begunBefore ?? horizon)
+  return { entries, isFull: last !== undefined, next: last ?? { writtenBy: horizon, id: '' }, begunBefore }
 }
 
 /** The last entry that a read examined; undefined if the read stayed below `lookedAtMax`. */
