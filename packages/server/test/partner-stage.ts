@@ -24,7 +24,8 @@ import { type Answer, aPayer, aWorld, type Org, type World } from './world.ts'
 /** A filter between the service and the sandbox; an empty one changes nothing. */
 export interface Conduct {
   readonly quote?: (quote: RouteQuote) => Quoted
-  readonly status?: (own: () => Promise<RouteStatus>) => Promise<RouteStatus>
+  /** `reference`: the partner's, of the route. */
+  readonly status?: (own: () => Promise<RouteStatus>, reference: string) => Promise<RouteStatus>
   readonly expects?: (own: () => Expected, call: PlannedCall) => Expected
 }
 
@@ -128,7 +129,7 @@ function behaving(sandbox: RoutingPartner, conduct: () => Conduct): RoutingPartn
       const own = () => sandbox.expects(request, call)
       return conduct().expects?.(own, call) ?? (conduct().expects === undefined ? own() : undefined)
     },
-    status: (route) => (conduct().status ?? ((own) => own()))(() => sandbox.status(route)),
+    status: (route) => (conduct().status ?? ((own) => own()))(() => sandbox.status(route), route.reference),
   }
 }
 

@@ -25,6 +25,7 @@ export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>
   'relayer/store.ts': { relays: 17 },
   'requests/store.ts': { request_log: 1 },
   'sessions/store.ts': { payments: 2, sessions: 1 },
+  'transfers/coin-share-store.ts': { coin_shares: 1 },
   'transfers/gasless/store.ts': { transfers: 1 },
   'transfers/outcome-store.ts': { transfers: 18 },
   'transfers/partner-store.ts': { transfers: 8 },

@@ -57,15 +57,58 @@ test.each(['by the transaction itself', 'by a contract'])(
   async (how) => {
     const account = stranger()
     const arrival = {
-      account,
+      ...{ account, rawOthers: 0n },
       ...(await (how === 'by a contract' ? sent(multicall, forwarding(account)) : sent(account))),
     }
-    expect(await among(2).confirmCoinArrival({ ...arrival, rawLeast: value })).toBe('yes')
+    const shown = how === 'by a contract' ? 'block' : 'transaction'
+    expect(await among(2).confirmCoinArrival({ ...arrival, rawLeast: value })).toBe(shown)
     expect(await among(2).confirmCoinArrival({ ...arrival, rawLeast: value + 1n })).toBe('no')
     expect(await among(2).confirmCoinArrival({ ...arrival, account: stranger(), rawLeast: value })).toBe('no')
     expect(await among(2, 50).confirmCoinArrival({ ...arrival, rawLeast: value }), 'not deep enough').toBe('undecided')
   },
 )
+
+const gasPrices = { chain: null, maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n } as const
+
+/** Mines transactions of one account, of this value each, in one block. */
+async function sentTogether(calls: readonly { readonly to: Address; readonly data?: Hex }[]) {
+  const node = createTestClient({ mode: 'anvil', transport: http(dev.rpcUrl) })
+  const client = createWalletClient({ transport: http(dev.rpcUrl) }).extend(publicActions)
+  const [account] = await client.getAddresses()
+  if (account === undefined) throw new Error('no account')
+  await node.setAutomine(false)
+  const hashes: Hex[] = []
+  for (const call of calls)
+    hashes.push(await client.sendTransaction({ ...gasPrices, ...call, account, value, gas: 200_000n }))
+  await node.mine({ blocks: 1 })
+  await node.setAutomine(true)
+  const receipts = await Promise.all(hashes.map((hash) => client.waitForTransactionReceipt({ hash })))
+  const [block, ...others] = new Set(receipts.map(({ blockNumber }) => blockNumber))
+  if (block === undefined || others.length > 0) throw new Error('not one block')
+  return { hashes, block }
+}
+
+test('the rise of a balance in a block is confirmed for as many arrivals as it covers', async () => {
+  const account = stranger()
+  const { hashes, block } = await sentTogether([
+    { to: multicall, data: forwarding(account) },
+    { to: multicall, data: forwarding(account) },
+    { to: stranger() },
+  ])
+  for (const hash of hashes) {
+    const arrival = { account, hash, block, rawLeast: value }
+    expect(await among(2).confirmCoinArrival({ ...arrival, rawOthers: value })).toBe('block')
+    expect(await among(2).confirmCoinArrival({ ...arrival, rawOthers: value + 1n })).toBe('no')
+  }
+})
+
+test('coin that one transaction itself sent proves no arrival by another of the block', async () => {
+  const account = stranger()
+  const { hashes, block } = await sentTogether([{ to: account }, { to: stranger() }])
+  const arrival = { account, block, rawLeast: value, rawOthers: 0n }
+  const confirmed = hashes.map((hash) => among(2).confirmCoinArrival({ ...arrival, hash }))
+  expect(await Promise.all(confirmed)).toEqual(['transaction', 'no'])
+})
 
 test('coin that came in the block in which the account spent coin is confirmed, and no more than came', async () => {
   const node = createTestClient({ mode: 'anvil', transport: http(dev.rpcUrl) })
@@ -75,10 +118,9 @@ test('coin that came in the block in which the account spent coin is confirmed, 
   const [payer] = await client.getAddresses()
   if (payer === undefined) throw new Error('no account')
   await node.setAutomine(false)
-  const common = { chain: null, maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n } as const
   const data = forwarding(key.address)
   await client.sendTransaction({
-    ...common,
+    ...gasPrices,
     account: key,
     to: stranger(),
     value: 10n ** 17n,
@@ -86,7 +128,7 @@ test('coin that came in the block in which the account spent coin is confirmed, 
     nonce: 0,
     type: 'eip1559',
   })
-  const hash = await client.sendTransaction({ ...common, account: payer, to: multicall, value, data, gas: 200_000n })
+  const hash = await client.sendTransaction({ ...gasPrices, account: payer, to: multicall, value, data, gas: 200_000n })
   await node.mine({ blocks: 1 })
   await node.setAutomine(true)
   const { status, blockNumber: block } = await client.waitForTransactionReceipt({ hash })
@@ -94,17 +136,17 @@ test('coin that came in the block in which the account spent coin is confirmed, 
     'success',
     1,
   ])
-  const arrival = { account: key.address, hash, block }
-  expect(await among(2).confirmCoinArrival({ ...arrival, rawLeast: value })).toBe('yes')
+  const arrival = { account: key.address, hash, block, rawOthers: 0n }
+  expect(await among(2).confirmCoinArrival({ ...arrival, rawLeast: value })).toBe('block')
   expect(await among(2).confirmCoinArrival({ ...arrival, rawLeast: value + 1n })).toBe('no')
 })
 
 test('coin that one node of two or of three invents is not confirmed', async () => {
-  const [account, arrival] = [stranger(), await sent(stranger())]
+  const [account, arrival] = [stranger(), { ...(await sent(stranger())), rawOthers: 0n }]
   liar.lie('eth_getBalance', ({ params }) => ({
     result: BigInt(String(params[1])) < arrival.block ? '0x0' : '0xffffff',
   }))
-  expect(await among(0).confirmCoinArrival({ ...arrival, account, rawLeast: value })).toBe('yes')
+  expect(await among(0).confirmCoinArrival({ ...arrival, account, rawLeast: value })).toBe('block')
   expect(await among(1).confirmCoinArrival({ ...arrival, account, rawLeast: value })).toBe('undecided')
   expect(await among(2).confirmCoinArrival({ ...arrival, account, rawLeast: value })).toBe('no')
 })

@@ -61,9 +61,13 @@ export interface SentCallId {
 export interface CoinArrival {
   readonly account: Address
   readonly rawLeast: bigint
+  /** How much of the coin that arrived in the block is already counted for others. */
+  readonly rawOthers: bigint
   readonly hash: Hex
   readonly block: bigint
 }
+
+export type CoinVerdict = 'transaction' | 'block' | Exclude<NodeVerdict, 'yes'>
 
 /** The block that the quorum answered for. */
 export interface DecisionBlock {
@@ -129,11 +133,11 @@ export interface QuorumReads {
    */
   confirmReceipts(receipts: readonly Receipt[], finality?: Finality): Promise<readonly NodeVerdict[]>
   /**
-   * Whether a transaction brought an account at least `rawLeast` of the coin, at confirmation depth: the transaction itself sent it, or the
-   * account's balance rose by that much in its block, not counting what the account's own transactions took. `undecided` also when nodes no longer
-   * have the state of that block.
+   * How an account received at least `rawLeast` of the coin, at confirmation depth. `transaction`: the transaction itself sent it. `block`: the account's
+   * balance rose in its block by that much and by `rawOthers`, where neither what the account's own transactions took counts nor what other transactions
+   * themselves sent it. Such a rise is of the block, and several deliveries share it. `undecided` also when nodes no longer have the state of that block.
    */
-  confirmCoinArrival(arrival: CoinArrival): Promise<NodeVerdict>
+  confirmCoinArrival(arrival: CoinArrival): Promise<CoinVerdict>
   /** Whether each transaction is in a block, which may still be reorganized away. */
   areInBlocks(hashes: readonly Hex[]): Promise<readonly NodeVerdict[]>
   /** Whether none of these transactions is mined. Nodes that are behind may report this too early. */

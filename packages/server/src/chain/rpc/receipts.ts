@@ -21,8 +21,10 @@ export function createReceipts(
     async confirmCoinArrival(arrival) {
       const decision = await quorum.decide({ depth: network.confirmationDepth })
       if (decision === undefined || arrival.block > decision.block.number) return 'undecided'
-      const ask = async (rpc: Rpc): Promise<readonly (Vote | undefined)[]> => [await hasArrived(rpc, arrival)]
-      return verdictOf((await decision.vote({ count: 1, ask }))[0])
+      const [isSent, isShared] = await decision.vote({ count: 2, ask: (rpc) => votesOnArrival(rpc, arrival) })
+      if (isSent === 'yes') return 'transaction'
+      if (isSent === undefined || isShared === undefined) return 'undecided'
+      return isShared === 'yes' ? 'block' : 'no'
     },
     async areInBlocks(hashes) {
       if (hashes.length === 0) return []
@@ -144,42 +146,56 @@ function isSameHex(left: string, right: string | undefined): boolean {
   return left === right || left.toLowerCase() === right?.toLowerCase()
 }
 
-/** One node's vote. No vote when it does not have the state of the block. */
-async function hasArrived(rpc: Rpc, { account, rawLeast, hash, block }: CoinArrival): Promise<Vote | undefined> {
+/**
+ * One node's votes: whether the transaction itself sent the coin, and whether the rise of the balance suffices otherwise. No vote on the rise when it does
+ * not have the state of the block.
+ */
+async function votesOnArrival(
+  rpc: Rpc,
+  { account, rawLeast, rawOthers, hash, block }: CoinArrival,
+): Promise<readonly (Vote | undefined)[]> {
   const [response, before, after] = await rpc.batch([
     { method: 'eth_getTransactionByHash', params: [hash] },
     { method: 'eth_getBalance', params: [account, quantity(block - 1n)] },
     { method: 'eth_getBalance', params: [account, quantity(block)] },
   ])
   const sent = resultOf(response)
-  if (!isRecord(sent) || sent.blockNumber !== quantity(block)) return undefined
+  if (!isRecord(sent) || sent.blockNumber !== quantity(block)) return []
   if (lower(sent.to) === account.toLowerCase() && readQuantity(sent.value, 'transaction value') >= rawLeast)
-    return 'yes'
+    return ['yes', 'no']
   const [old, now] = [resultOf(before), resultOf(after)]
-  if (old === undefined || now === undefined) return undefined
+  if (old === undefined || now === undefined) return ['no', undefined]
+  const moved = await movedByTransactions(rpc, account, block)
+  if (moved === undefined) return ['no', undefined]
   const rise = readQuantity(now, 'balance') - readQuantity(old, 'balance')
-  if (rise >= rawLeast) return 'yes'
-  const spent = await spentIn(rpc, account, block)
-  return spent === undefined ? undefined : rise + spent >= rawLeast ? 'yes' : 'no'
+  return ['no', rise + moved.out - moved.in >= rawOthers + rawLeast ? 'yes' : 'no']
 }
 
-/** The coin that an account's own transactions took from it in a block, in wei; undefined if the node does not have all of them. */
-async function spentIn(rpc: Rpc, account: Address, block: bigint): Promise<bigint | undefined> {
+/**
+ * The coin that an account's own transactions took from it in a block, and what transactions of others themselves sent it, in wei; undefined if the node
+ * does not have all of them.
+ */
+async function movedByTransactions(
+  rpc: Rpc,
+  account: Address,
+  block: bigint,
+): Promise<{ readonly in: bigint; readonly out: bigint } | undefined> {
   const found = await rpc.result('eth_getBlockByNumber', [quantity(block), true])
   if (!isRecord(found) || !Array.isArray(found.transactions)) return undefined
-  const own = found.transactions.filter(isRecord).filter(({ from }) => lower(from) === account.toLowerCase())
-  if (own.length === 0) return 0n
-  const hashes = own.map(({ hash }) => readHex(hash, 'transaction'))
+  const isAccount = (address: unknown) => lower(address) === account.toLowerCase()
+  const touching = found.transactions.filter(isRecord).filter(({ from, to }) => isAccount(from) || isAccount(to))
+  if (touching.length === 0) return { in: 0n, out: 0n }
+  const hashes = touching.map(({ hash }) => readHex(hash, 'transaction'))
   const responses = await rpc.batch(hashes.map(receiptCall))
-  let spent = 0n
-  for (const [index, { value, to }] of own.entries()) {
+  const moved = { in: 0n, out: 0n }
+  for (const [index, { value, from, to }] of touching.entries()) {
     const receipt = readReceipt(resultOf(responses[index]) ?? null, hashes[index] ?? '0x')
     if (receipt === undefined) return undefined
-    spent += receipt.gasUsed * receipt.effectiveGasPrice + receipt.l1Fee
-    if (receipt.status === 'success' && lower(to) !== account.toLowerCase())
-      spent += readQuantity(value, 'transaction value')
+    if (isAccount(from)) moved.out += receipt.gasUsed * receipt.effectiveGasPrice + receipt.l1Fee
+    if (receipt.status !== 'success' || isAccount(from) === isAccount(to)) continue
+    moved[isAccount(from) ? 'out' : 'in'] += readQuantity(value, 'transaction value')
   }
-  return spent
+  return moved
 }
 
 /**

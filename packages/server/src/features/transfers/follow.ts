@@ -9,6 +9,7 @@ import { assignReservations, type Coin } from '../funds/index.ts'
 import { withShareOwners } from '../plans/index.ts'
 import { lockPayer, nextPollTime, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { beginWaiting, isWaitingForAllowance } from './begin-waiting.ts'
+import { takeCoinShare } from './coin-share-store.ts'
 import { end } from './ending.ts'
 import { allowanceOf, slippageBps } from './partner.ts'
 import {
@@ -23,7 +24,14 @@ import {
 import { endOf } from './plan.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { proveCall } from './proof.ts'
-import { findDeliveries, isRefundOf, type ProvenRefund, proveRefund, refundedTogetherMax } from './refund-proof.ts'
+import {
+  type Deliveries,
+  findDeliveries,
+  isRefundOf,
+  type ProvenRefund,
+  proveRefund,
+  refundedTogetherMax,
+} from './refund-proof.ts'
 import {
   assignStep,
   findNextStep,
@@ -89,15 +97,15 @@ async function poll(ctx: Work, transfer: TransferRow): Promise<void> {
   const status = await queryStatus(ctx, transfer)
   if (status.state === 'claimable') return claim(ctx, transfer, { status, before: steps })
   const refund = await refundOf(ctx, transfer, status)
-  const messages = await messagesOf(ctx, transfer, status)
+  const deliveries = await deliveriesOf(ctx, transfer, status)
   await ctx.db.tx(async (tx) => {
     const locked = await lockTransfer(tx, transfer.id)
     if (locked.endedAt !== null) return
-    if (messages === undefined) {
+    if (deliveries === undefined) {
       await setPartnerStatus(tx, locked.id, `${status.partnerStatus}: not on the chain`)
       return setNextPollAt(tx, locked.id, nextPollTime(ctx, locked.acceptedAt))
     }
-    if (!(await isItsOwn(ctx, tx, locked, { partnerStatus: status.partnerStatus, messages }))) return
+    if (!(await isItsOwn(ctx, tx, locked, { partnerStatus: status.partnerStatus, ...deliveries }))) return
     await setPartnerStatus(tx, locked.id, status.partnerStatus)
     await conclude(ctx, tx, locked, { status, refund })
   })
@@ -198,13 +206,13 @@ async function refundOf(
 }
 
 /** The deliveries of the partner, if the chain confirms them; empty if the partner reports no delivery. */
-async function messagesOf(
+async function deliveriesOf(
   ctx: Pick<Work, 'chains' | 'db' | 'isCustomerPayment' | 'log'>,
   transfer: TransferRow,
   status: Exclude<RouteStatus, { state: 'claimable' }>,
-): Promise<readonly string[] | undefined> {
-  if (status.state !== 'completed') return []
-  if (status.message !== undefined) return [status.message]
+): Promise<Deliveries | undefined> {
+  if (status.state !== 'completed') return { messages: [] }
+  if (status.message !== undefined) return { messages: [status.message] }
   const { destinationTxHash, received } = status
   const to = requireNetwork(transfer.toNetwork)
   const deliveries = await findDeliveries(ctx, transfer, {
@@ -248,11 +256,12 @@ async function conclude(
   await end(ctx, tx, transfer.id, 'refunded')
 }
 
-/** Whether the transaction refunded this transfer, in addition to those that it already refunded. */
-async function isFree(tx: Tx, transfer: TransferRow, { hash, rawAmount }: ProvenRefund): Promise<boolean> {
-  const taken = await listPaidBack(tx, transfer, hash)
+/** Whether the transaction refunded this transfer, in addition to those that it already refunded. Takes the share of coin that only its block shows. */
+async function isFree(tx: Tx, transfer: TransferRow, { hash, rawAmount, share }: ProvenRefund): Promise<boolean> {
+  const taken = await listPaidBack(tx, transfer, { hash, isShared: share !== undefined })
   const failing = await listFailing(tx, transfer, refundedTogetherMax)
-  return isRefundOf(rawAmount, { own: transfer.rawAmount, taken, failing })
+  if (!isRefundOf(rawAmount, { own: transfer.rawAmount, taken, failing })) return false
+  return share === undefined || takeCoinShare(tx, transfer, share)
 }
 
 /** Counted from the partner's first failure report. */
@@ -277,10 +286,9 @@ async function awaitRefund(
   await publishRefundOverdue(ctx, tx, transfer, failingSince)
 }
 
-interface Claim {
+/** The candidates for the transfer's delivery, the best first; none if nothing is delivered yet. */
+interface Claim extends Deliveries {
   readonly partnerStatus: string
-  /** The candidates for the transfer's delivery, the best first; empty if nothing is delivered yet. */
-  readonly messages: readonly string[]
 }
 
 /**
@@ -292,14 +300,21 @@ async function isItsOwn(
   ctx: Pick<Work, 'clock' | 'log'>,
   tx: Tx,
   transfer: TransferRow,
-  { partnerStatus, messages }: Claim,
+  { partnerStatus, ...deliveries }: Claim,
 ): Promise<boolean> {
+  const { messages } = deliveries
   if (messages.length === 0) return true
-  for (const message of messages) if (await takeMessage(tx, transfer, message)) return true
+  if (await takeDelivery(tx, transfer, deliveries)) return true
   ctx.log.error({ transferId: transfer.id, messages }, 'a partner returned the state of another transfer')
   await setPartnerStatus(tx, transfer.id, `${partnerStatus}: of another transfer`)
   await setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.acceptedAt))
   return false
+}
+
+async function takeDelivery(tx: Tx, transfer: TransferRow, { messages, share }: Deliveries): Promise<boolean> {
+  if (share !== undefined && !(await takeCoinShare(tx, transfer, share))) return false
+  for (const message of messages) if (await takeMessage(tx, transfer, message)) return true
+  return share !== undefined
 }
 
 /** Most claims of one delivery; a reverted one costs gas too. */

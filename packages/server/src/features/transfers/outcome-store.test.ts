@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import { isRefusedData, sql } from '../../platform/db/db.ts'
+import { isRefusedData, sql, type Tx } from '../../platform/db/db.ts'
+import { type CoinShare, sumCoinShares, takeCoinShare } from './coin-share-store.ts'
 import { takeMessage } from './partner-store.ts'
 import type { TransferId } from './store.ts'
 
@@ -46,4 +47,21 @@ test('of two identical transfers that claim one message concurrently the first g
   expect(await take(second, 'eth-sepolia')).toBe(false)
   expect(await take(first, 'eth-sepolia')).toBe(true)
   expect(await take(elsewhere, 'optimism-sepolia')).toBe(true)
+})
+
+test('of two transfers that concurrently take coin that suffices for one, the first gets it', async () => {
+  const of = { network: 'eth-sepolia', account: `0x${'Ab'.repeat(20)}`, block: 7n } as const
+  const share: CoinShare = { ...of, rawLeast: 10n, rawOthers: 0n, message: undefined }
+  const owned = { organisationId: 'org_01h455vb4pex5vsknk084sn02q', environment: 'test' } as const
+  const takeShare = (tx: Tx, id: TransferId, rawOthers: bigint) =>
+    takeCoinShare(tx, { id, ...owned }, { ...share, rawOthers })
+  let later: Promise<boolean> | undefined
+  await database.db.tx(async (tx) => {
+    expect(await takeShare(tx, first, 0n)).toBe(true)
+    later = database.db.tx((other) => takeShare(other, second, 0n))
+    await expect.poll(waiting).toBeGreaterThan(0n)
+  })
+  expect(await later).toBe(false)
+  expect(await sumCoinShares(database.db, of)).toBe(10n)
+  expect(await database.db.tx((tx) => takeShare(tx, second, 10n)), 'a rise that covers both').toBe(true)
 })

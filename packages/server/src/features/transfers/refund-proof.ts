@@ -10,6 +10,7 @@ import {
 } from '@purser/protocol'
 import type { Chain, Log, Receipt } from '../../chain/port.ts'
 import { isManagedAddress, isVirtual } from '../wallets/index.ts'
+import { type CoinShare, sumCoinShares } from './coin-share-store.ts'
 import type { Ctx } from './ports.ts'
 import type { TransferRow } from './store.ts'
 
@@ -28,6 +29,8 @@ export interface ProvenRefund {
   readonly hash: Hex
   /** In the smallest unit of the token that was sent. For the coin, which has no log, it is the expected amount. */
   readonly rawAmount: bigint
+  /** The share that must be taken, for coin that the transaction itself did not send. */
+  readonly share?: CoinShare
 }
 
 /**
@@ -49,12 +52,26 @@ export async function proveRefund(
   const least = leastBack(rawAmount)
   const token = tokenBySymbol(chain.network, transfer.fromToken)
   if (token === undefined) {
-    const arrival = { account: fromAddress, rawLeast: least, hash, block: receipt.blockNumber }
-    return (await chain.confirmCoinArrival(arrival)) === 'yes' ? { hash, rawAmount: least } : undefined
+    const arrived = await proveCoin(ctx, chain, receipt, { account: fromAddress, rawLeast: least })
+    return arrived && { hash, rawAmount: least, ...arrived }
   }
   const logs = await withoutOwn(ctx, receipt, { network: chain.network, account: fromAddress })
   const raw = deliveredTo({ network: chain.network, token: token.address, account: fromAddress }, logs)
   return raw >= least ? { hash, rawAmount: raw } : undefined
+}
+
+/** Whether the account received at least this much coin by the transaction or in its block. Undefined if not, or while too few nodes respond. */
+async function proveCoin(
+  { db }: Pick<Work, 'db'>,
+  chain: Chain,
+  { transactionHash: hash, blockNumber: block }: Receipt,
+  { account, rawLeast, message }: Pick<CoinShare, 'account' | 'rawLeast'> & { readonly message?: string },
+): Promise<{ readonly share?: CoinShare } | undefined> {
+  const coin = { network: chain.network.name, account, block }
+  const rawOthers = await sumCoinShares(db, coin)
+  const verdict = await chain.confirmCoinArrival({ account, rawLeast, rawOthers, hash, block })
+  if (verdict === 'transaction') return {}
+  return verdict === 'block' ? { share: { ...coin, rawLeast, rawOthers, message } } : undefined
 }
 
 function sameHash(one: string, other: string): boolean {
@@ -106,6 +123,14 @@ export interface NamedDelivery {
 /** Seconds by which a delivery's block may be earlier than that in which the money left, since each chain has its own clock. */
 const clocksApartSeconds = 600n
 
+/** Candidates for the delivery of a transfer. */
+export interface Deliveries {
+  /** The places on the chain, each of which counts for one transfer. */
+  readonly messages: readonly string[]
+  /** The share that must be taken, for coin that the transaction itself did not send. Several transfers can then have the one message. */
+  readonly share?: CoinShare
+}
+
 /**
  * The places on the chain that can be this delivery: the transaction's payments of enough of the token to the recipient, from no wallet of this
  * service, the smallest first, so that one transaction can deliver several transfers. A payment from before the money left is not one of them.
@@ -116,21 +141,21 @@ export async function findDeliveries(
   ctx: ProofCtx,
   transfer: Pick<TransferRow, 'route' | 'toAddress' | 'fromNetwork' | 'txHash'>,
   named: NamedDelivery,
-): Promise<readonly string[] | undefined> {
+): Promise<Deliveries | undefined> {
   const { network, hash } = named
-  if (transfer.route === 'partner-swap') return []
+  if (transfer.route === 'partner-swap') return { messages: [] }
   if (hash === undefined) return undefined
-  const place = hash.toLowerCase()
   const account = transfer.toAddress
+  const message = `${hash}:${account}`.toLowerCase()
   const isServed = ctx.chains.configured.some(({ name }) => name === network.name)
-  if (!isServed) return [`${place}:${account.toLowerCase()}`]
+  if (!isServed) return { messages: [message] }
   const chain = ctx.chains.on(network)
   const receipt = await chain.receipt(hash)
   if (receipt === undefined || !(await isConfirmed(chain, receipt))) return undefined
   if (!(await isAfterLeaving(ctx, transfer, await timeOf(chain, receipt)))) return undefined
   if (!sameAddress(named.token, zeroAddress)) return paymentsIn(ctx, receipt, { ...named, account })
-  const arrival = { account, rawLeast: named.rawLeast, hash, block: receipt.blockNumber }
-  return (await chain.confirmCoinArrival(arrival)) === 'yes' ? [`${place}:${account.toLowerCase()}`] : undefined
+  const arrived = await proveCoin(ctx, chain, receipt, { account, rawLeast: named.rawLeast, message })
+  return arrived && { messages: [message], ...arrived }
 }
 
 async function isAfterLeaving(
@@ -155,7 +180,7 @@ async function paymentsIn(
   ctx: Pick<ProofCtx, 'db' | 'isCustomerPayment'>,
   receipt: Receipt,
   { network, token, account, rawLeast }: NamedDelivery & { readonly account: Address },
-): Promise<readonly string[] | undefined> {
+): Promise<Deliveries | undefined> {
   const { transactionHash, logs } = receipt
   const foreign = new Set(await withoutOwn(ctx, receipt, { network, account }))
   const payments = logs.flatMap((log, index) => {
@@ -168,7 +193,7 @@ async function paymentsIn(
   const smallestFirst = payments.toSorted((one, other) =>
     one.value < other.value ? -1 : Number(one.value > other.value),
   )
-  return smallestFirst.map(({ index }) => `${transactionHash.toLowerCase()}:${index}`)
+  return { messages: smallestFirst.map(({ index }) => `${transactionHash.toLowerCase()}:${index}`) }
 }
 
 /** Whether the receipt is of a successful transaction, and a quorum confirms it at the payment depth. */

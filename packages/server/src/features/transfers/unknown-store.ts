@@ -149,13 +149,13 @@ export async function markRefundOverdue(tx: Tx, transferId: TransferId, eventId:
 }
 
 /**
- * The amounts of other transfers of this account and token that a transaction refunded. Until the database transaction ends, no other
- * transfer can use that refund.
+ * The amounts of other transfers of this account and token that a transaction refunded; with `isShared`, of those that have no share of the coin of a
+ * block. Until the database transaction ends, no other transfer can use that refund.
  */
 export async function listPaidBack(
   tx: Tx,
   { id, organisationId, environment, fromNetwork, fromAddress, fromToken }: TransferRow,
-  hash: string,
+  { hash, isShared }: { readonly hash: string; readonly isShared: boolean },
 ): Promise<readonly bigint[]> {
   const plain = hash.toLowerCase()
   await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${`refund:${fromNetwork}/${plain}`}, 0))`)
@@ -164,7 +164,7 @@ export async function listPaidBack(
     sql`
     select raw_amount::text as raw from transfers
     where lower(refund_tx_hash) = ${plain} and organisation_id = ${organisationId} and environment = ${environment} and from_network = ${fromNetwork} and from_address = ${fromAddress} and from_token = ${fromToken}
-      and id <> ${id}`,
+      and id <> ${id} and not (${isShared} and exists (select from coin_shares s where s.transfer_id = transfers.id))`,
   )
   return rows.map(({ raw }) => raw)
 }
