@@ -11,7 +11,7 @@ import type { Pooler } from './platform/db/db.ts'
 import { type Durability, durabilities } from './platform/db/durability.ts'
 import { parseAddress } from './platform/db/hosts.ts'
 import { parseProxies } from './proxies.ts'
-import { createReader, misspelledSettings, readKeptDays, watchReads } from './settings.ts'
+import { createReader, misspelledSettings, type Reader, readKeptDays, watchReads } from './settings.ts'
 import { readSignIn, type SignInSettings } from './sign-in-config.ts'
 
 type Role = 'all' | 'api' | 'work'
@@ -141,7 +141,7 @@ export function readConfig(
   readKeptDays(read, 'PAYMENTS_KEPT_DAYS')
   readKeptDays(read, 'AUDIT_LOG_KEPT_DAYS')
   const config: Config = {
-    role: readRole(args, env, faults),
+    role: readRole(args, read),
     databaseUrl: read.required(
       'DATABASE_URL',
       'a PostgreSQL address, such as postgres://purser:…@db.internal:5432/purser',
@@ -149,29 +149,26 @@ export function readConfig(
     ),
     databaseConnectionsMax: read.integer('DATABASE_CONNECTIONS_MAX', 16, 2, 500),
     databaseDirectUrl: read.optional('DATABASE_DIRECT_URL', 'the address of PostgreSQL itself', isPostgresUrl),
-    databasePooler: poolers.find((pooler) => pooler === read.oneOf('DATABASE_POOLER', poolers, 'none')) ?? 'none',
-    databaseDurability: readDurability(env, faults),
-    host: env.HOST || '0.0.0.0',
+    databasePooler: read.oneOf('DATABASE_POOLER', poolers, 'none'),
+    databaseDurability: readDurability(env, read),
+    host: read.text('HOST') ?? '0.0.0.0',
     port: read.integer('PORT', 4100, 0, 65_535),
-    metricsPort: env.METRICS_PORT === undefined ? 9464 : read.integer('METRICS_PORT', 9464, 0, 65_535),
+    metricsPort: read.integer('METRICS_PORT', 9464, 0, 65_535),
     baseUrl: read
       .required('BASE_URL', 'the public address of this service, such as https://pay.example.com', isWebUrl)
       .replace(/\/+$/, ''),
     dashboardUrl: read
       .required('DASHBOARD_URL', 'the address of the dashboard, such as https://app.example.com', isWebUrl)
       .replace(/\/+$/, ''),
-    signIn: readSignIn(env, faults),
-    environments: readEnvironments(env, faults),
+    signIn: readSignIn(read),
+    environments: readEnvironments(env, read),
     keyEncryption: keys.first,
     keyEncryptionAlso: keys.also,
     createKeyEncryptionKey: false,
-    rpcUrls: readRpcUrls(env, networks, faults),
-    explorerUrls: readExplorerUrls(env, networks, faults),
+    rpcUrls: readRpcUrls(read, networks),
+    explorerUrls: readExplorerUrls(read, networks),
     rpcTimeoutMs: read.integer('RPC_TIMEOUT_MS', 4_000, 100, 60_000),
-    eip6492Factories: (env.EIP6492_FACTORIES ?? '')
-      .split(',')
-      .map((part) => part.trim())
-      .filter((part) => part !== ''),
+    eip6492Factories: read.list('EIP6492_FACTORIES'),
     logLevel: read.oneOf('LOG_LEVEL', logLevels, 'info'),
     keyLimit: {
       perSecond: read.integer('RATE_LIMIT_PER_SECOND', 200, 1, 1_000_000),
@@ -185,7 +182,7 @@ export function readConfig(
       perSecond: read.integer('ORGANISATION_RATE_LIMIT_PER_SECOND', 400, 1, 1_000_000),
       burst: read.integer('ORGANISATION_RATE_LIMIT_BURST', 800, 1, 1_000_000),
     },
-    trustProxy: readProxies(env.TRUST_PROXY, faults),
+    trustProxy: readProxies(read),
     connectionsMax: read.integer('CONNECTIONS_MAX', 30_000, 100, 1_000_000),
     connectionsPerAddressMax: read.integer('ADDRESS_CONNECTIONS_MAX', 1_000, 1, 1_000_000),
     bodiesBytesMax: read.integer('BODIES_MEGABYTES_MAX', 64, 16, 65_536) * 1_048_576,
@@ -194,16 +191,16 @@ export function readConfig(
     transferWaitMs: read.integer('TRANSFER_WAIT_MS', 30_000, 0, 50_000),
     facilitatorWaitMs: read.integer('FACILITATOR_WAIT_MS', 25_000, 1_000, 80_000),
     leaseMs: read.integer('LEASE_MS', 6_000, 1_000, 10_000),
-    accessLog: read.oneOf('ACCESS_LOG', ['true', 'false'], 'false') === 'true',
+    accessLog: read.flag('ACCESS_LOG'),
     stopDelayMs: read.integer('STOP_DELAY_MS', 5_000, 0, 60_000),
     settleMicroUsdMin: BigInt(read.integer('SETTLE_MICRO_USD_MIN', 1_000, 1_000, 1_000_000_000)),
     settleNanoUsdPerDayMax:
       BigInt(read.integer('SETTLE_MICRO_USD_PER_DAY_MAX', 50_000_000, 0, 1_000_000_000_000)) * 1_000n,
-    ...readCoinPrices(env, faults),
+    ...readCoinPrices(read),
     verifiedSecondsMax: read.integer('VERIFIED_SECONDS_MAX', 3_600, 60, 86_400),
-    sponsorTempoFees: read.oneOf('SPONSOR_TEMPO_FEES', ['true', 'false'], 'false') === 'true',
+    sponsorTempoFees: read.flag('SPONSOR_TEMPO_FEES'),
     challengesPerCallerMax: read.integer('CHALLENGES_PER_CALLER_MAX', 20, 1, 1_000_000),
-    webhooksAllowPrivate: read.oneOf('WEBHOOKS_ALLOW_PRIVATE', ['true', 'false'], 'false') === 'true',
+    webhooksAllowPrivate: read.flag('WEBHOOKS_ALLOW_PRIVATE'),
     partners: readPartners({ env, faults }),
     testFaucetKey: read.optional(
       'TEST_FAUCET_KEY',
@@ -211,18 +208,16 @@ export function readConfig(
       isPrivateKey,
     ),
     eventsKeptDays: read.integer('EVENTS_KEPT_DAYS', 30, 30, 400),
-    testClock: read.oneOf('TEST_CLOCK', ['true', 'false'], 'false') === 'true',
-    sandboxScreening: read.oneOf('SANDBOX_SCREENING', ['true', 'false'], 'false') === 'true',
+    testClock: read.flag('TEST_CLOCK'),
+    sandboxScreening: read.flag('SANDBOX_SCREENING'),
     sanctionsListUrl: read.optional('SANCTIONS_LIST_URL', 'the http(s) address of a sanctions list', isWebUrl),
-    files: readFiles(env, read),
+    files: readFiles(read),
     ...readWitness(read),
-    vaultTtls: readVaultTtls(env, faults),
+    vaultTtls: readVaultTtls(read),
     vaultTokensMax: read.integer('VAULT_TOKENS_MAX', 10_000, 1, 100_000),
   }
-  for (const factory of config.eip6492Factories.filter((one) => !/^0x[0-9a-fA-F]{40}$/.test(one))) {
-    const how = 'list addresses separated by commas'
-    faults.push({ name: 'EIP6492_FACTORIES', fault: `${factory} is not an address`, how })
-  }
+  for (const factory of config.eip6492Factories.filter((one) => !/^0x[0-9a-fA-F]{40}$/.test(one)))
+    read.refuse('EIP6492_FACTORIES', 'list addresses separated by commas', `${factory} is not an address`)
   faults.push(...misspelledSettings(environment, names))
   return faults.length > 0 ? { faults } : config
 }
@@ -239,50 +234,43 @@ export function faultsAsText(faults: readonly ConfigFault[]): string {
 }
 
 /** The role, from `--role` or `ROLE`. Any other argument is a fault, so that a typing error does not start another role. */
-function readRole(args: readonly string[], env: Env, faults: ConfigFault[]): Role {
-  let role = env.ROLE || 'all'
+function readRole(args: readonly string[], read: Reader): Role {
+  let role = read.text('ROLE') ?? 'all'
   for (let index = 0; index < args.length; index++) {
     const arg = args[index] ?? ''
     if (arg.startsWith('--role=')) role = arg.slice('--role='.length)
     else if (arg === '--role') role = args[++index] ?? ''
-    else
-      faults.push({
-        name: arg,
-        fault: 'is not known',
-        how: 'give --role all, api or work, and the rest in the environment',
-      })
+    else read.refuse(arg, 'give --role all, api or work, and the rest in the environment', 'is not known')
   }
   if (role === 'all' || role === 'api' || role === 'work') return role
-  faults.push({ name: '--role', fault: 'is not usable', how: 'give all, api or work' })
+  read.refuse('--role', 'give all, api or work')
   return 'all'
 }
 
 /** Required with `live`, because the operator must decide which data the loss of a server may cost. */
-function readDurability(env: Env, faults: ConfigFault[]): Durability | undefined {
+function readDurability(env: Env, read: Reader): Durability | undefined {
   const name = 'DATABASE_DURABILITY'
   const value = env[name]
   const known = durabilities.find((durability) => durability === value)
   const how = `set it to synchronous, managed or single: whether a standby confirms each commit, a managed service promises it, or there is one server`
-  if (value !== undefined && known === undefined) faults.push({ name, fault: 'is not usable', how })
-  if (value === undefined && (env.ENVIRONMENTS ?? 'test,live').includes('live'))
-    faults.push({ name, fault: 'is missing', how })
+  if (value !== undefined && known === undefined) read.refuse(name, how)
+  if (value === undefined && (env.ENVIRONMENTS ?? 'test,live').includes('live')) read.refuse(name, how, 'is missing')
   return known
 }
 
-function readEnvironments(env: Env, faults: ConfigFault[]): Environment[] {
+function readEnvironments(env: Env, read: Reader): Environment[] {
   const names = (env.ENVIRONMENTS ?? 'test,live').split(',').map((name) => name.trim())
   const known = names.filter((name): name is Environment => name === 'test' || name === 'live')
-  if (known.length !== names.length)
-    faults.push({ name: 'ENVIRONMENTS', fault: 'is not usable', how: 'set it to test, live or test,live' })
+  if (known.length !== names.length) read.refuse('ENVIRONMENTS', 'set it to test, live or test,live')
   return known
 }
 
 /** `VAULT_TTL_<PLAN>=<default>/<most>`, such as `24h/7d` or `30d/unlimited`. */
-function readVaultTtls(env: Env, faults: ConfigFault[]): NonNullable<Config['vaultTtls']> {
+function readVaultTtls(read: Reader): NonNullable<Config['vaultTtls']> {
   const bounds = planNames.flatMap((plan) => {
     const name = `VAULT_TTL_${plan.toUpperCase()}`
-    const value = env[name]
-    if (value === undefined || value === '') return []
+    const value = read.text(name)
+    if (value === undefined) return []
     const [usual = '', most = '', ...more] = value.split('/')
     const secondsDefault = parseDuration(usual)
     const secondsMax = most === 'unlimited' ? -1 : parseDuration(most)
@@ -293,30 +281,29 @@ function readVaultTtls(env: Env, faults: ConfigFault[]): NonNullable<Config['vau
       (secondsMax < 0 || secondsDefault <= secondsMax)
     )
       return [[plan, { secondsDefault, secondsMax }] as const]
-    faults.push({ name, fault: 'is not usable', how: 'set it to <default>/<maximum>, such as 24h/7d or 30d/unlimited' })
+    read.refuse(name, 'set it to <default>/<maximum>, such as 24h/7d or 30d/unlimited')
     return []
   })
   return Object.fromEntries(bounds)
 }
 
 /** S3 if its endpoint is set, otherwise a directory. There is no default directory, since files in one would be lost with it. */
-function readFiles(env: Env, read: ReturnType<typeof createReader>): Config['files'] {
-  if ((env.FILES_S3_ENDPOINT ?? '') === '') {
+function readFiles(read: Reader): Config['files'] {
+  if (read.text('FILES_S3_ENDPOINT') === undefined) {
     const how =
       'an absolute directory that is kept and backed up, or name an S3-compatible storage by FILES_S3_ENDPOINT'
     return { directory: read.required('FILES_DIR', how, (value) => path.isAbsolute(value)) }
   }
-  const isThere = (value: string): boolean => value.length > 0
   const s3 = {
     endpoint: read.required(
       'FILES_S3_ENDPOINT',
       'the address of the storage, such as https://s3.eu-central-1.amazonaws.com',
       isWebUrl,
     ),
-    bucket: read.required('FILES_S3_BUCKET', 'a bucket of its own for the files', isThere),
-    region: env.FILES_S3_REGION || 'us-east-1',
-    accessKeyId: read.required('FILES_S3_ACCESS_KEY_ID', 'a key that may use that bucket alone', isThere),
-    secretAccessKey: read.required('FILES_S3_SECRET_ACCESS_KEY', 'the secret of that key', isThere),
+    bucket: read.required('FILES_S3_BUCKET', 'a bucket of its own for the files'),
+    region: read.text('FILES_S3_REGION') ?? 'us-east-1',
+    accessKeyId: read.required('FILES_S3_ACCESS_KEY_ID', 'a key that may use that bucket alone'),
+    secretAccessKey: read.required('FILES_S3_SECRET_ACCESS_KEY', 'the secret of that key'),
   }
   return { s3 }
 }
@@ -324,70 +311,59 @@ function readFiles(env: Env, read: ReturnType<typeof createReader>): Config['fil
 /** Returns the storage of the files and of the witness's marks, as serving reads it; each is undefined if it is missing or invalid. */
 export function readPlaces(env: Env): { readonly [place in 'files' | 'witness']?: Config['files'] | undefined } {
   const faults: ConfigFault[] = []
-  const { witness } = readWitness(createReader(env, faults))
+  const read = createReader(env, faults)
+  const { witness } = readWitness(read)
   if (faults.length > 0) return {}
-  const files = readFiles(env, createReader(env, faults))
+  const files = readFiles(read)
   return faults.length > 0 ? { witness } : { files, witness: witness ?? files }
 }
 
-function readWitness(read: ReturnType<typeof createReader>): Pick<Config, 'witness'> {
+function readWitness(read: Reader): Pick<Config, 'witness'> {
   const how = 'an absolute directory that a database restore does not reach'
   const directory = read.optional('WITNESS_DIR', how, (value) => path.isAbsolute(value))
   return directory === undefined ? {} : { witness: { directory } }
 }
 
-function readCoinPrices(env: Env, faults: ConfigFault[]): Pick<Config, 'coinPrices'> {
-  const text = env.COIN_PRICES
-  if (text === undefined || text === '') return {}
+function readCoinPrices(read: Reader): Pick<Config, 'coinPrices'> {
+  const text = read.text('COIN_PRICES')
+  if (text === undefined) return {}
   const coinPrices = parseCoinPrices(text)
   if (!('fault' in coinPrices)) return { coinPrices }
   const how = 'set it to a date and US dollars per coin, such as 2026-11-22,ETH=3000,POL=0.25, or leave it out'
-  faults.push({ name: 'COIN_PRICES', fault: coinPrices.fault, how })
+  read.refuse('COIN_PRICES', how, coinPrices.fault)
   return {}
 }
 
-function readRpcUrls(env: Env, networks: readonly string[], faults: ConfigFault[]): Record<string, string[]> {
-  const urls: Record<string, string[]> = {}
+function readRpcUrls(read: Reader, networks: readonly string[]): Config['rpcUrls'] {
+  const urls: Record<string, readonly string[]> = {}
   for (const network of networks) {
-    const listed = (env[rpcVariable(network)] ?? '')
-      .split(',')
-      .map((part) => part.trim())
-      .filter((part) => part !== '')
-    if (listed.length === 0) continue
-    if (listed.every(isWebUrl)) urls[network] = listed
-    else
-      faults.push({
-        name: rpcVariable(network),
-        fault: 'is not usable',
-        how: 'set it to one or more http(s) addresses separated by commas',
-      })
+    const name = rpcVariable(network)
+    const listed = read.list(name)
+    if (!listed.every(isWebUrl)) read.refuse(name, 'set it to one or more http(s) addresses separated by commas')
+    else if (listed.length > 0) urls[network] = listed
   }
   return urls
 }
 
-function readExplorerUrls(env: Env, networks: readonly string[], faults: ConfigFault[]): Record<string, string | null> {
+function readExplorerUrls(read: Reader, networks: readonly string[]): Record<string, string | null> {
   const urls: Record<string, string | null> = {}
   for (const network of networks) {
     const name = explorerVariable(network)
-    const text = env[name]?.trim() ?? ''
+    const text = read.text(name)?.trim() ?? ''
     if (text === '') continue
     if (text !== 'none' && !isWebUrl(text))
-      faults.push({
-        name,
-        fault: 'is not usable',
-        how: 'set it to the http(s) address of a block explorer, or to none',
-      })
+      read.refuse(name, 'set it to the http(s) address of a block explorer, or to none')
     urls[network] = text === 'none' ? null : text.replace(/\/+$/, '')
   }
   return urls
 }
 
-function readProxies(text: string | undefined, faults: ConfigFault[]): Config['trustProxy'] {
-  const proxies = parseProxies(text ?? '')
+function readProxies(read: Reader): Config['trustProxy'] {
+  const proxies = parseProxies(read.text('TRUST_PROXY') ?? '')
   if (proxies !== undefined) return proxies
   const how =
     'set it to the number of proxies before the service, such as 1, or to their networks, such as 10.0.0.0/8,fd00::/8'
-  faults.push({ name: 'TRUST_PROXY', fault: 'is not usable', how })
+  read.refuse('TRUST_PROXY', how)
   return false
 }
 

@@ -1,5 +1,6 @@
 import type { KeySource, KeySources } from './custody/index.ts'
 import type { ConfigFault } from './platform/config-fault.ts'
+import { createReader } from './settings.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -75,17 +76,12 @@ function named(env: Env, faults: ConfigFault[], { name, how, read }: ServiceVari
 
 /** Parses `file:…`, `base64:…`, `aws-kms:…` and `gcp-kms:…`, separated by commas. A fault never repeats the value: it may be a key. */
 function readAlso(env: Env, faults: ConfigFault[]): readonly KeySource[] {
-  const listed = (env.KEY_ENCRYPTION_ALSO ?? '')
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
+  const read = createReader(env, faults)
+  const listed = read.list('KEY_ENCRYPTION_ALSO')
   const sources = listed.map((part) => readReference(part, env)).filter((source) => source !== undefined)
   if (sources.length === listed.length) return sources
-  faults.push({
-    name: 'KEY_ENCRYPTION_ALSO',
-    fault: 'is not usable',
-    how: 'list keys as file:/path, base64:…, aws-kms:arn:… or gcp-kms:projects/…, separated by commas',
-  })
+  const how = 'list keys as file:/path, base64:…, aws-kms:arn:… or gcp-kms:projects/…, separated by commas'
+  read.refuse('KEY_ENCRYPTION_ALSO', how)
   return []
 }
 

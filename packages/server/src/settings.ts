@@ -81,10 +81,7 @@ function editDistance(from: string, to: string): number {
 }
 
 /** Reads for how many days rows of a table stay in the database before `purser admin archive` may take them; undefined: forever. */
-export function readKeptDays(
-  read: ReturnType<typeof createReader>,
-  name: 'PAYMENTS_KEPT_DAYS' | 'AUDIT_LOG_KEPT_DAYS',
-): number | undefined {
+export function readKeptDays(read: Reader, name: 'PAYMENTS_KEPT_DAYS' | 'AUDIT_LOG_KEPT_DAYS'): number | undefined {
   const days = read.integer(name, 0, 0, 36_500)
   return days === 0 ? undefined : Math.max(days, keptDaysMin)
 }
@@ -92,38 +89,48 @@ export function readKeptDays(
 /** Sessions, redemptions and Idempotency-Keys of a payment have ended by then, and the reads of one that ended unpaid. */
 const keptDaysMin = 60
 
-/** Reads settings, and notes the faults of those that cannot be used. */
+export type Reader = ReturnType<typeof createReader>
+
+/** Reads settings, and notes the faults of those that cannot be used. An empty variable counts as one that is not set. */
 export function createReader(env: Env, faults: ConfigFault[]) {
+  const refuse = (name: string, how: string, fault = 'is not usable'): void => void faults.push({ name, fault, how })
+  const text = (name: string): string | undefined => env[name] || undefined
+  const oneOf = <T extends string>(name: string, known: readonly T[], fallback: T): T => {
+    const value = text(name)
+    if (value === undefined) return fallback
+    const found = known.find((one) => one === value)
+    if (found === undefined) refuse(name, `set it to one of ${known.join(', ')}`)
+    return found ?? fallback
+  }
   return {
-    required(name: string, how: string, fits: (value: string) => boolean): string {
-      const value = env[name]
-      if (value === undefined || value === '') faults.push({ name, fault: 'is missing', how: `set it to ${how}` })
-      else if (!fits(value)) faults.push({ name, fault: 'is not usable', how: `set it to ${how}` })
+    /** Notes a fault of a setting, and how to correct it. */
+    refuse,
+    text,
+    oneOf,
+    required(name: string, how: string, fits: (value: string) => boolean = () => true): string {
+      const value = text(name)
+      if (value === undefined) refuse(name, `set it to ${how}`, 'is missing')
+      else if (!fits(value)) refuse(name, `set it to ${how}`)
       return value ?? ''
     },
     optional(name: string, how: string, fits: (value: string) => boolean): string | undefined {
-      const value = env[name]
-      if (value === undefined || value === '') return undefined
-      if (!fits(value)) faults.push({ name, fault: 'is not usable', how: `set it to ${how}, or leave it out` })
+      const value = text(name)
+      if (value !== undefined && !fits(value)) refuse(name, `set it to ${how}, or leave it out`)
       return value
     },
-    oneOf(name: string, known: readonly string[], fallback: string): string {
-      const value = env[name]
-      if (value === undefined || value === '') return fallback
-      if (!known.includes(value))
-        faults.push({ name, fault: 'is not usable', how: `set it to one of ${known.join(', ')}` })
-      return value
+    /** Whether the setting is `true`; it may be left out for `false`. */
+    flag: (name: string): boolean => oneOf(name, ['true', 'false'], 'false') === 'true',
+    /** The parts between commas. */
+    list(name: string): readonly string[] {
+      const parts = (text(name) ?? '').split(',').map((part) => part.trim())
+      return parts.filter((part) => part !== '')
     },
     integer(name: string, fallback: number, least: number, most: number): number {
-      const value = env[name]
-      if (value === undefined || value === '') return fallback
+      const value = text(name)
+      if (value === undefined) return fallback
       const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
       if (number >= least && number <= most) return number
-      faults.push({
-        name,
-        fault: 'is not usable',
-        how: `set it to a whole number from ${least} to ${most}, or leave it out for ${fallback}`,
-      })
+      refuse(name, `set it to a whole number from ${least} to ${most}, or leave it out for ${fallback}`)
       return fallback
     },
   }

@@ -1,4 +1,4 @@
-import type { ConfigFault } from './platform/config-fault.ts'
+import type { Reader } from './settings.ts'
 
 /** The sign-in settings in the environment. */
 export interface SignInSettings {
@@ -13,48 +13,33 @@ export interface SignInSettings {
   readonly smtp: { readonly url: string; readonly from: string } | undefined
 }
 
-type Env = Readonly<Record<string, string | undefined>>
-
 /** Reads how people sign in and adds every fault. */
-export function readSignIn(env: Env, faults: ConfigFault[]): SignInSettings {
-  const { SIGN_UP: signUp = '' } = env
-  if (!['', 'open', 'closed'].includes(signUp))
-    faults.push({ name: 'SIGN_UP', fault: 'is not usable', how: 'set it to open or closed, or leave it out' })
-  return { isSignUpOpen: signUp === 'open', issuers: readIssuers(env, faults), smtp: readSmtp(env, faults) }
+export function readSignIn(read: Reader): SignInSettings {
+  const signUp = read.optional('SIGN_UP', 'open or closed', (value) => ['open', 'closed'].includes(value))
+  return { isSignUpOpen: signUp === 'open', issuers: readIssuers(read), smtp: readSmtp(read) }
 }
 
-function readSmtp(env: Env, faults: ConfigFault[]): SignInSettings['smtp'] {
-  const { SMTP_URL: url = '', SMTP_FROM: from = '' } = env
+function readSmtp(read: Reader): SignInSettings['smtp'] {
+  const [url = '', from = ''] = [read.text('SMTP_URL'), read.text('SMTP_FROM')]
   if (url === '' && from === '') return undefined
   if (!/^smtps?:\/\/./.test(url) || !URL.canParse(url))
-    faults.push({ name: 'SMTP_URL', fault: 'is not usable', how: 'set it to smtps://user:password@host:465' })
-  if (!/^[^\s@<>]+@[^\s@<>]+$/.test(from))
-    faults.push({ name: 'SMTP_FROM', fault: 'is not usable', how: 'set it to the sender address of emails' })
+    read.refuse('SMTP_URL', 'set it to smtps://user:password@host:465')
+  if (!/^[^\s@<>]+@[^\s@<>]+$/.test(from)) read.refuse('SMTP_FROM', 'set it to the sender address of emails')
   return { url, from }
 }
 
 /** `OIDC_PROVIDERS=google,okta`, and of each `OIDC_<NAME>_ISSUER`, `OIDC_<NAME>_CLIENT_ID` and `OIDC_<NAME>_CLIENT_SECRET`. */
-function readIssuers(env: Env, faults: ConfigFault[]): SignInSettings['issuers'] {
-  const names = (env.OIDC_PROVIDERS ?? '').split(',').flatMap((part) => (part.trim() === '' ? [] : [part.trim()]))
+function readIssuers(read: Reader): SignInSettings['issuers'] {
+  const names = read.list('OIDC_PROVIDERS')
   if (names.some((name) => !/^[a-z][a-z0-9-]{0,30}$/.test(name)) || new Set(names).size < names.length)
-    faults.push({
-      name: 'OIDC_PROVIDERS',
-      fault: 'is not usable',
-      how: 'list different names in lower case, separated by commas, such as google,okta',
-    })
+    read.refuse('OIDC_PROVIDERS', 'list different names in lower case, separated by commas, such as google,okta')
   return names.map((name) => {
-    const read = (part: string, how: string, fits: (value: string) => boolean): string => {
-      const variable = `OIDC_${name.toUpperCase().replaceAll('-', '_')}_${part}`
-      const value = env[variable] ?? ''
-      if (!fits(value)) faults.push({ name: variable, fault: value === '' ? 'is missing' : 'is not usable', how })
-      return value
-    }
-    const isThere = (value: string): boolean => value !== ''
+    const prefix = `OIDC_${name.toUpperCase().replaceAll('-', '_')}`
     return {
       name,
-      issuer: read('ISSUER', 'set it to the address of the issuer, https://…', isIssuer),
-      clientId: read('CLIENT_ID', 'set it to the client id that the issuer gave', isThere),
-      clientSecret: read('CLIENT_SECRET', 'set it to the client secret that the issuer gave', isThere),
+      issuer: read.required(`${prefix}_ISSUER`, 'the address of the issuer, https://…', isIssuer),
+      clientId: read.required(`${prefix}_CLIENT_ID`, 'the client id that the issuer gave'),
+      clientSecret: read.required(`${prefix}_CLIENT_SECRET`, 'the client secret that the issuer gave'),
     }
   })
 }
