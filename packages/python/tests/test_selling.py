@@ -258,6 +258,13 @@ class Selling:
         self.assertEqual(self.fake.calls("/payments/settle"), [])
         self.assertEqual(len(self.released()), 1)
 
+    def test_a_response_with_a_malformed_status_is_not_charged_and_its_payment_can_be_used_again(self):
+        good, self.response = self.response, ("OK", [], b"rain")
+        self.assertRaises((ValueError, TypeError), self.buy, payment_signature=PAYMENT)
+        self.assertEqual(len(self.released()), 1)
+        self.response = good
+        self.assertEqual(self.buy(payment_signature=PAYMENT).status, 200)
+
     def test_a_response_over_the_limit_is_neither_sent_nor_charged(self):
         self.shop = self.open(Route("0.01", body_bytes_max=3))
         got = self.buy(payment_signature=PAYMENT)

@@ -196,11 +196,13 @@ class _Buffered:
             return
         self._chunks.append(chunk)
         if not message.get("more_body", False):
+            # A status that is no number raises here, before the response counts as complete.
+            is_charged = is_sold(self._status)
             self.is_done = True
-            await self._finish()
+            await self._finish(is_charged)
 
-    async def _finish(self) -> None:
-        if not is_sold(self._status):
+    async def _finish(self, is_charged: bool) -> None:
+        if not is_charged:
             self._paid.failed()
             await _send_whole(self._send, self._status, self._headers, b"".join(self._chunks))
             return

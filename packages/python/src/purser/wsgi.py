@@ -73,12 +73,13 @@ class WsgiSeller:
         buffered = _Buffered(paid.context.route.body_bytes_max)
         try:
             buffered.run(self._app, environ)
+            is_charged = is_sold(buffered.status_code)
         except BaseException:
             paid.failed()
             raise
         if buffered.is_too_large:
             return _send(paid.too_large(), environ, start_response)
-        if not is_sold(buffered.status_code):
+        if not is_charged:
             paid.failed()
             start_response(buffered.status, buffered.headers)
             return [buffered.body]
