@@ -30,7 +30,10 @@ class FakePurser:
                 body = self.rfile.read(length)
                 given = json.loads(body) if "json" in self.headers.get("content-type", "") else body
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                fake.seen.append({"method": self.command, "path": self.path, "headers": headers, "body": given})
+                peer = self.client_address[1]
+                fake.seen.append(
+                    {"method": self.command, "path": self.path, "headers": headers, "body": given, "peer": peer}
+                )
                 doing = fake.doing(self.path, given)
                 if doing == "reset":
                     self.close_connection = True

@@ -1,6 +1,7 @@
 import subprocess
 import sys
 import unittest
+from unittest import mock
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from purser import (
     UnavailableError,
     ValidationError,
 )
+from purser.connections import Response, StandardConnections
 from purser.transport import next_cursor, read_retry_after
 
 from .fake import FakePurser, problem
@@ -28,6 +30,14 @@ except ImportError:
 
 KEY = "svc_test_sk_for-the-tests"
 SETTLE = {"payment_id": "pay_1", "settlement_token": "st_1"}
+TRANSFER = {
+    "from_wallet_id": "mwt_1",
+    "from_token": "USDC",
+    "to_address": "0x1",
+    "to_chain": "base",
+    "to_token": "USDC",
+    "amount": "1",
+}
 
 
 class Client(unittest.TestCase):
@@ -80,6 +90,78 @@ class Client(unittest.TestCase):
         self.assertEqual((len(self.fake.calls("/payments/settle")), len(keys)), (3, 1))
         self.assertEqual(len(self.pauses), 2)
         self.assertTrue(0.375 <= self.pauses[0] <= 0.5 and 0.75 <= self.pauses[1] <= 1)
+
+    def transfer(self, purser=None, **options):
+        with self.assertRaises(PurserError) as caught:
+            (purser or self.purser).transfers.create(**TRANSFER, **options)
+        return caught.exception
+
+    def in_progress(self):
+        status, body, _ = problem(409, "idempotency-in-progress")
+        return status, body, {"retry-after": "0"}
+
+    def test_a_request_whose_first_attempt_still_runs_is_repeated_for_as_long_as_the_service_may_take(self):
+        runs = [self.in_progress() for _ in range(20)]
+        self.fake.script("/wallet-infra/transfer", "reset", *runs, (201, {"id": "wtx_1"}, {}))
+        self.assertEqual(self.purser.transfers.create(**TRANSFER), {"id": "wtx_1"})
+        keys = {one["headers"]["idempotency-key"] for one in self.fake.seen}
+        self.assertEqual((len(self.fake.seen), len(keys)), (22, 1))
+
+    def test_a_request_that_runs_for_longer_is_an_error_with_the_key_to_repeat_it_with(self):
+        self.fake.script("/wallet-infra/transfer", self.in_progress())
+        error = self.transfer()
+        self.assertEqual((error.code, error.is_outcome_known), ("idempotency-in-progress", False))
+        self.assertEqual(error.idempotency_key, self.fake.seen[0]["headers"]["idempotency-key"])
+        self.assertEqual(len(self.fake.seen), 153)
+        self.fake.seen.clear()
+        self.transfer(self.purser.with_retry(Retry(max_retries=0), 5))
+        self.transfer(self.purser.with_retry(Retry(delay_first=0, in_progress_max=0), 5))
+        self.assertEqual(len(self.fake.seen), 4)
+
+    def test_an_error_has_the_key_that_was_sent_and_says_whether_the_outcome_is_known(self):
+        once = self.purser.with_retry(Retry(max_retries=0), 5)
+        cases = [
+            ("reset", False),
+            (problem(503, "chain-unavailable"), False),
+            ((404, b"<html>", {}), False),
+            ((200, b"<html>", {}), False),
+            (problem(408, "request-timeout"), False),
+            (problem(401, "unauthorized"), True),
+            (problem(429, "rate-limit-exceeded"), True),
+            (problem(422, "validation-error"), True),
+        ]
+        for doing, is_known in cases:
+            with self.subTest(doing=doing):
+                self.fake.script("/wallet-infra/transfer", doing)
+                error = self.transfer(once, idempotency_key="invoice-7")
+                self.assertEqual((error.is_outcome_known, error.idempotency_key), (is_known, "invoice-7"))
+
+    def test_after_a_lost_response_a_refusal_before_the_key_is_looked_at_decides_nothing(self):
+        cases = [(401, "unauthorized", False), (403, "policy-denied", False), (422, "transfer-reverted", True)]
+        for status, code, is_known in cases:
+            with self.subTest(code):
+                self.fake.script("/wallet-infra/transfer", problem(503, "chain-unavailable"), problem(status, code))
+                self.assertEqual(self.transfer().is_outcome_known, is_known)
+        with self.assertRaises(PurserError) as caught:
+            self.fake.script("/account", problem(401, "unauthorized"))
+            self.purser.account.get()
+        self.assertIsNone(caught.exception.idempotency_key)
+
+    def test_a_payment_and_a_transfer_have_more_time_than_the_service_takes(self):
+        timeouts = []
+
+        class Recording:
+            def send(self, request):
+                timeouts.append(request.timeout)
+                return Response(200, {}, b"{}")
+
+        with_default, own = [Purser(KEY, "https://a.test", connections=Recording(), timeout=one) for one in (None, 7)]
+        with_default.transfers.create(**TRANSFER)
+        with_default.request("POST", "/wallet-infra/pay", body={}, idempotency_key="k")
+        with_default.account.get()
+        own.transfers.create(**TRANSFER)
+        own.transfers.create(**TRANSFER, timeout=8)
+        self.assertEqual(timeouts, [75, 75, 30, 7, 8])
 
     def test_retry_after_is_waited_for_and_a_long_one_is_raised(self):
         status, body, _ = problem(429, "rate-limit-exceeded")
@@ -160,6 +242,48 @@ class Client(unittest.TestCase):
     def test_wrong_settings_are_refused_at_once(self):
         self.assertRaises(ValueError, Purser, "key with spaces", "https://a.test")
         self.assertRaises(ValueError, Purser, KEY, "a.test")
+
+
+class Kept(unittest.TestCase):
+    """The connections of the standard library."""
+
+    def setUp(self):
+        self.fake = FakePurser()
+        self.addCleanup(self.fake.stop)
+        self.connections = StandardConnections()
+        self.purser = Purser(KEY, self.fake.url, timeout=5, retry=Retry(max_retries=0), connections=self.connections)
+        self.addCleanup(self.purser.close)
+        self.fake.script("/account", (200, {"id": "acc_1"}, {}))
+
+    def peers(self):
+        return len({one["peer"] for one in self.fake.seen})
+
+    def test_a_forked_process_shares_no_connection_and_no_lock(self):
+        self.purser.account.get()
+        self.purser.account.get()
+        self.assertEqual(self.peers(), 1)
+        lock = self.connections._lock
+        with mock.patch("os.getpid", return_value=-1):
+            self.purser.account.get()
+            self.purser.account.get()
+        self.assertEqual(self.peers(), 2)
+        self.assertIsNot(self.connections._lock, lock)
+
+    def test_a_request_without_a_key_is_sent_once(self):
+        self.purser.account.get()
+        self.fake.script("/wallet-infra/byo-wallets/byw_1", "reset")
+        for call in (lambda: self.purser.wallets.byo.delete("byw_1"), lambda: self.purser.wallets.byo.update("byw_1")):
+            self.fake.seen.clear()
+            self.assertRaises(ConnectionFailedError, call)
+            self.assertEqual(len(self.fake.seen), 1)
+
+    def test_a_request_with_a_key_is_sent_again_and_a_refusal_of_that_does_not_decide_about_the_first(self):
+        self.purser.account.get()
+        self.fake.script("/wallet-infra/transfer", "reset", problem(401, "unauthorized"))
+        with self.assertRaises(AuthenticationError) as caught:
+            self.purser.transfers.create(**TRANSFER)
+        self.assertFalse(caught.exception.is_outcome_known)
+        self.assertEqual(len({one["headers"].get("idempotency-key") for one in self.fake.seen[1:]}), 1)
 
 
 @unittest.skipIf(httpx is None, "httpx is not installed")

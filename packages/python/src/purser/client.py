@@ -15,7 +15,8 @@ class Purser(Operations):
     """
     A client of the service with one method for each operation, named by its id: ``purser.payments.verify(...)``. All
     attempts of a POST carry one Idempotency-Key, so a lost response cannot move money twice. Anything but a success is
-    raised as a :class:`PurserError`. Safe for several threads.
+    raised as a :class:`PurserError`. ``timeout`` is that of each attempt, in seconds. Default: 30; 75 for a payment from a
+    managed wallet and for a transfer. Safe for several threads, and in a process that was forked.
     """
 
     def __init__(
@@ -23,7 +24,7 @@ class Purser(Operations):
         api_key: str,
         base_url: str,
         *,
-        timeout: float = 30.0,
+        timeout: Optional[float] = None,
         retry: Retry = Retry(),
         connections: Optional[Connections] = None,
         allow_insecure: bool = False,
@@ -48,9 +49,19 @@ class Purser(Operations):
         """The operations over the same connections, with other patience."""
         return Operations(self._transport.with_retry(retry, timeout))
 
-    def request(self, method: str, path: str, *, query: Any = None, body: Any = OMITTED) -> Any:
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Any = None,
+        body: Any = OMITTED,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> Any:
         """Calls any operation, also one that this version has no method for."""
-        return self._transport.request(method, path, query=query, body=body)
+        settings = {"idempotency_key": idempotency_key, "timeout": timeout}
+        return self._transport.request(method, path, query=query, body=body, **settings)  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Closes the idle connections."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import os
 import threading
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Tuple
 from urllib.parse import urlsplit
-
 
 
 class Response(NamedTuple):
@@ -15,6 +15,8 @@ class Response(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
+    is_second: bool = False
+    """Whether the request was sent before, on a connection that broke."""
 
 
 class Streamed(NamedTuple):
@@ -44,23 +46,25 @@ class Connections(Protocol):
 
 
 class StandardConnections:
-    """Connections of ``http.client``, kept open and reused. Safe for several threads."""
+    """
+    Connections of ``http.client``, kept open and reused. Safe for several threads. A forked process opens connections of
+    its own.
+    """
 
     def __init__(self, idle_max: int = 8) -> None:
-        self._idle: Dict[Tuple[str, str], List[http.client.HTTPConnection]] = {}
         self._idle_max = idle_max
-        self._lock = threading.Lock()
+        self._begin_process()
 
     def send(self, request: HttpRequest) -> Response:
         parts = urlsplit(request.url)
         key = (parts.scheme, parts.netloc)
-        kept = self._take(key)
+        kept = self._take(key) if _is_repeatable(request) else None
         if kept is not None:
             try:
                 return self._exchange(kept, key, request)
             except (http.client.RemoteDisconnected, ConnectionError):
                 pass  # The server closed the idle connection. One attempt on a new connection follows.
-        return self._exchange(_open(key, request.timeout), key, request)
+        return self._exchange(_open(key, request.timeout), key, request)._replace(is_second=kept is not None)
 
     def stream(self, request: HttpRequest) -> Streamed:
         parts = urlsplit(request.url)
@@ -73,11 +77,9 @@ class StandardConnections:
         return Streamed(response.status, _lower(response.getheaders()), _lines(connection, response))
 
     def close(self) -> None:
-        with self._lock:
+        with self._own_lock():
             idle, self._idle = self._idle, {}
-        for connections in idle.values():
-            for connection in connections:
-                connection.close()
+        _close_all(idle)
 
     def _exchange(
         self, connection: http.client.HTTPConnection, key: Tuple[str, str], request: HttpRequest
@@ -100,13 +102,30 @@ class StandardConnections:
             self._keep(key, connection)
         return Response(response.status, _lower(response.getheaders()), body)
 
+    def _own_lock(self) -> threading.Lock:
+        if self._process != os.getpid():
+            idle = self._idle
+            self._begin_process()
+            _close_all(idle)  # Neither a socket nor TLS of Python tells the server, which still serves the other process.
+        return self._lock
+
+    def _begin_process(self) -> None:
+        """
+        Begins without connections: two processes that share one would read each other's responses. After a fork the old
+        lock may be that of a thread that was not forked. The process is set last, because another thread may read it
+        meanwhile.
+        """
+        self._lock = threading.Lock()
+        self._idle: Dict[Tuple[str, str], List[http.client.HTTPConnection]] = {}
+        self._process = os.getpid()
+
     def _take(self, key: Tuple[str, str]) -> Optional[http.client.HTTPConnection]:
-        with self._lock:
+        with self._own_lock():
             idle = self._idle.get(key)
             return idle.pop() if idle else None
 
     def _keep(self, key: Tuple[str, str], connection: http.client.HTTPConnection) -> None:
-        with self._lock:
+        with self._own_lock():
             idle = self._idle.setdefault(key, [])
             if len(idle) < self._idle_max:
                 idle.append(connection)
@@ -115,7 +134,10 @@ class StandardConnections:
 
 
 class HttpxConnections:
-    """Connections of an ``httpx.Client`` of yours, for proxies, HTTP/2 or own certificates."""
+    """
+    Connections of an ``httpx.Client`` of yours, for proxies, HTTP/2 or own certificates. Open the client after a fork:
+    httpx shares its connections with the forked process.
+    """
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -163,6 +185,17 @@ class _HttpxErrors:
             raise TimeoutError(str(error)) from error
         if isinstance(error, httpx.TransportError):
             raise OSError(str(error)) from error
+
+
+def _close_all(idle: Mapping[Tuple[str, str], List[http.client.HTTPConnection]]) -> None:
+    for connections in list(idle.values()):
+        for connection in list(connections):
+            connection.close()
+
+
+def _is_repeatable(request: HttpRequest) -> bool:
+    """Whether a request may be sent twice. Others get a new connection, which no server has closed in the meantime."""
+    return request.method in ("GET", "HEAD") or "idempotency-key" in request.headers
 
 
 def _open(key: Tuple[str, str], timeout: float) -> http.client.HTTPConnection:

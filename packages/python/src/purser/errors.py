@@ -17,6 +17,7 @@ class PurserError(Exception):
         problem: Optional[Mapping[str, Any]] = None,
         request_id: Optional[str] = None,
         retry_after: Optional[float] = None,
+        idempotency_key: Optional[str] = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -29,6 +30,13 @@ class PurserError(Exception):
         """Identifies the request in the log of the service. Include it when you contact support."""
         self.retry_after = retry_after
         """Seconds to wait, as the response says."""
+        self.idempotency_key = idempotency_key
+        """The Idempotency-Key that was sent, yours or a generated one. None if the request carried none."""
+        self.is_outcome_known: bool = _is_decided(status, code, problem)
+        """
+        Whether the service refused the request for certain. If false, the request may have taken effect: repeat it with
+        the same ``idempotency_key``, because with another key it can take effect twice.
+        """
 
     @property
     def title(self) -> Optional[str]:
@@ -142,6 +150,21 @@ _KINDS: Dict[int, Type[PurserError]] = {
     415: ValidationError,
     422: ValidationError,
 }
+
+
+def after_lost(error: PurserError) -> None:
+    """
+    Marks an error that followed an attempt without an outcome. The service refuses with 401, 403 and
+    ``rate-limit-exceeded`` before it looks at the Idempotency-Key, so they decide nothing about that attempt.
+    """
+    if error.status in (401, 403) or error.code == "rate-limit-exceeded":
+        error.is_outcome_known = False
+
+
+def _is_decided(status: Optional[int], code: str, problem: Optional[Mapping[str, Any]]) -> bool:
+    if status is None or not 400 <= status < 500 or not problem:
+        return False
+    return status != 408 and code != "idempotency-in-progress"
 
 
 def _text(value: Any) -> Optional[str]:

@@ -317,7 +317,7 @@ class Seller:
         if public_url is not None and public is None:
             raise ValueError(f"public_url is {public_url!r}. Give an http(s) URL, such as https://api.example.com.")
         # A payer is waiting, so the patience is shorter than the client's.
-        retry = Retry(delay_first=0.2, delay_max=2.0, retry_after_max=2.0)
+        retry = Retry(delay_first=0.2, delay_max=2.0, retry_after_max=2.0, in_progress_max=0)
         self.client = purser.with_retry(retry, 15.0)
         self.pause: Callable[[float], None] = time.sleep
         self._payee: Dict[str, Any] = {"wallet_id": wallet_id}

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Generic, Iterator, List, Mapping, NamedT
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from .connections import Connections, HttpRequest, Response
-from .errors import ConnectionFailedError, PurserError, UnavailableError, error_of, is_quota
+from .errors import ConnectionFailedError, PurserError, UnavailableError, after_lost, error_of, is_quota
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -30,6 +30,15 @@ OMITTED = Omitted()
 """The default of optional arguments: the member is not sent. ``None`` is sent as null."""
 
 
+# Seconds after which the service has answered a payment of a URL, its slowest request, or has released its key.
+_SLOWEST = 75.0
+_TIMEOUT = 30.0
+# The requests for which the service waits for a seller, or for a block.
+_SLOW_PATHS = ("/wallet-infra/pay", "/wallet-infra/transfer")
+# The least that an attempt counts of the time for a request in progress, so that a Retry-After of 0 ends too.
+_WAIT_MIN = 0.5
+
+
 class Retry(NamedTuple):
     """The number of times that a request is repeated, and the delays before, in seconds."""
 
@@ -39,6 +48,11 @@ class Retry(NamedTuple):
     delay_max: float = 8.0
     retry_after_max: float = 60.0
     """With a longer ``Retry-After`` than this, the error is raised instead."""
+    in_progress_max: float = _SLOWEST
+    """
+    The longest time to wait, after ``idempotency-in-progress``, for the request that still runs. These attempts do not
+    count as retries. With 0, they do.
+    """
 
 
 class File(NamedTuple):
@@ -94,7 +108,7 @@ class Transport:
     """Sends the requests of one API key to one address. The key goes to this address only."""
 
     def __init__(
-        self, base_url: str, api_key: str, *, connections: Connections, timeout: float, retry: Retry
+        self, base_url: str, api_key: str, *, connections: Connections, timeout: Optional[float], retry: Retry
     ) -> None:
         self._base_url = base_url
         self._api_key = api_key
@@ -119,8 +133,9 @@ class Transport:
         timeout: Optional[float] = None,
     ) -> Any:
         """Returns the parsed JSON of a success, or None if it has no body. Raises a :class:`PurserError`."""
-        response = self._send(method, path, query, self._payload(method, body, idempotency_key), timeout)
-        return _json_of(response) if response.body else None
+        payload = self._payload(method, body, idempotency_key)
+        response = self._send(method, path, query, payload, timeout)
+        return _json_of(response, payload[0].get("idempotency-key")) if response.body else None
 
     def download(
         self, path: str, *, query: Optional[Mapping[str, Any]] = None, timeout: Optional[float] = None
@@ -143,7 +158,8 @@ class Transport:
             "content-type": f"multipart/form-data; boundary={boundary}",
             "idempotency-key": idempotency_key or _fresh_key(),
         }
-        return _json_of(self._send("POST", path, None, (headers, _multipart(files, boundary)), timeout))
+        response = self._send("POST", path, None, (headers, _multipart(files, boundary)), timeout)
+        return _json_of(response, headers["idempotency-key"])
 
     def listing(self, path: str, *, query: Mapping[str, Any], timeout: Optional[float] = None) -> Listing[Any]:
         """A list. Only the cursor of a link is used, so that no response can send the key to another host."""
@@ -192,11 +208,11 @@ class Transport:
         headers, body = payload
         own = {"authorization": f"Bearer {self._api_key}", "user-agent": "purser-python/0.1.0"}
         url = self._base_url + path + _query_of(query or {})
-        return HttpRequest(method, url, {**headers, **own}, body, timeout or self._timeout)
+        return HttpRequest(method, url, {**headers, **own}, body, timeout or self._timeout or _timeout_of(path))
 
     def _send(self, method: str, path: str, query: Any, payload: Any, timeout: Optional[float]) -> Response:
         request = self._request(method, path, query, payload, timeout)
-        return self._with_retries(lambda: self._attempt(request))
+        return self._with_retries(lambda: self._attempt(request), request.headers.get("idempotency-key"))
 
     def _attempt(self, request: HttpRequest) -> Response:
         try:
@@ -207,17 +223,33 @@ class Transport:
             return response
         raise _refusal(response)
 
-    def _with_retries(self, attempt: Callable[[], R]) -> R:
-        tried = 0
+    def _with_retries(self, attempt: Callable[[], R], key: Optional[str] = None) -> R:
+        """A request in progress is waited for by time: a short count of attempts would end while it still pays."""
+        tried, retries, waited, is_lost = 0, 0, 0.0, False
+        max_retries, in_progress_max = self._retry.max_retries, self._retry.in_progress_max
         while True:
             try:
                 return attempt()
             except PurserError as error:
+                error.idempotency_key = key
+                if is_lost:
+                    after_lost(error)
                 delay = retry_delay(self._retry, tried, error.retry_after, random.random())
-                if tried >= self._retry.max_retries or delay is None or not may_retry(error):
+                is_waited = error.code == "idempotency-in-progress" and max_retries > 0 and waited < in_progress_max
+                if delay is None or not may_retry(error) or not (is_waited or retries < max_retries):
                     raise
+                is_lost = is_lost or not error.is_outcome_known
             self.pause(delay)
             tried += 1
+            if is_waited:
+                waited += max(delay, _WAIT_MIN)
+            else:
+                retries += 1
+
+
+def _timeout_of(path: str) -> float:
+    """The default timeout of an attempt, in seconds: longer than the service takes."""
+    return _SLOWEST if path in _SLOW_PATHS else _TIMEOUT
 
 
 def path_of(template: str, **values: str) -> str:
@@ -299,23 +331,26 @@ def _no_response(error: OSError) -> ConnectionFailedError:
     return ConnectionFailedError(f"No response from Purser ({code}: {error}).", code=code)
 
 
-def _json_of(response: Response) -> Any:
+def _json_of(response: Response, key: Optional[str] = None) -> Any:
     try:
         return json.loads(response.body)
     except ValueError:
-        raise _unreadable(response, "The response is not JSON, so it is not from Purser.") from None
+        raise _unreadable(response, "The response is not JSON, so it is not from Purser.", key) from None
 
 
-def _unreadable(response: Response, message: str) -> UnavailableError:
-    request_id = response.headers.get("x-request-id")
-    return UnavailableError(message, code="unreadable-answer", status=response.status, request_id=request_id)
+def _unreadable(response: Response, message: str, key: Optional[str] = None) -> UnavailableError:
+    facts = {"status": response.status, "request_id": response.headers.get("x-request-id"), "idempotency_key": key}
+    return UnavailableError(message, code="unreadable-answer", **facts)  # type: ignore[arg-type]
 
 
 def _refusal(response: Response) -> PurserError:
     problem = _problem_of(response.body)
     request_id = (problem or {}).get("requestId") or response.headers.get("x-request-id")
     retry_after = read_retry_after(response.headers.get("retry-after"), datetime.now(timezone.utc))
-    return error_of(response.status, problem, request_id, retry_after)
+    error = error_of(response.status, problem, request_id, retry_after)
+    if response.is_second:
+        after_lost(error)
+    return error
 
 
 def _problem_of(body: bytes) -> Optional[Dict[str, Any]]:
