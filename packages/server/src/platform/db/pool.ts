@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Log } from '../log.ts'
+import { arrayText } from './array-text.ts'
 import { parseAddress } from './hosts.ts'
 import { probe } from './probe.ts'
 import { memberName } from './statement.ts'
@@ -109,11 +110,17 @@ const DriverQuery = pg.Query as unknown as new (
   done: (error: Error | null | undefined, result: pg.QueryResult) => void,
 ) => Described
 
+function parameterOf(value: unknown): unknown {
+  return Array.isArray(value) ? (arrayText(value) ?? value) : value
+}
+
 /** Gives the driver a query of a class of its own: it would copy a plain one member by member, which takes longer than to write the statement. */
 function queryOn(client: pg.Client, query: pg.QueryConfig | string): Promise<pg.QueryResult> {
   const { text, values, name }: pg.QueryConfig = typeof query === 'string' ? { text: query } : query
   return new Promise((resolve, reject) => {
-    const sent = new DriverQuery(text, values, (error, result) => (error ? reject(error) : resolve(result)))
+    const sent = new DriverQuery(text, values?.map(parameterOf), (error, result) =>
+      error ? reject(error) : resolve(result),
+    )
     const describe = sent.handleRowDescription.bind(sent)
     // Once for a result, before the driver makes its rows, so that no row is copied.
     sent.handleRowDescription = (message) => {

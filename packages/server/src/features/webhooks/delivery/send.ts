@@ -219,8 +219,8 @@ interface Composed {
   readonly ed25519: Uint8Array
 }
 
-/** Most events whose messages are kept. */
-const composedMax = 1_000
+/** Most events whose messages are kept; the oldest is dropped first. */
+const composedMax = 256
 
 /**
  * Returns the message of an event for one second, which is the same for all endpoints, since they are of the event's tenant: bytes, id and signature by
@@ -236,7 +236,7 @@ function createComposer({ serviceSeal }: ServiceSealPort) {
     return { text, body: text.subarray(head.length), ed25519: await serviceSeal.signTo(endpoint, text) }
   }
   return (...[endpoint, delivery, timestamp]: Parameters<SignDelivery>): Promise<Composed> => {
-    if (timestamp !== keptOf || kept.size >= composedMax) {
+    if (timestamp !== keptOf) {
       kept.clear()
       clearTimeout(forgetting)
       forgetting = setTimeout(() => kept.clear(), second).unref()
@@ -245,6 +245,7 @@ function createComposer({ serviceSeal }: ServiceSealPort) {
     const known = kept.get(delivery.eventId)
     if (known !== undefined) return known
     const composed = compose(endpoint, delivery, timestamp)
+    if (kept.size >= composedMax) kept.delete(kept.keys().next().value ?? '')
     kept.set(delivery.eventId, composed)
     // The endpoint that is next signs again; those that wait for this signature get the error.
     composed.catch(() => {
