@@ -6,7 +6,7 @@ export const featureEdges = {
   payments: ['approvals', 'chains', 'plans', 'relayer', 'transfers', 'wallets'],
   funds: [],
   wallets: ['callers', 'plans', 'chains', 'funds', 'relayer'],
-  organisations: ['callers', 'plans', 'webhooks'],
+  organisations: ['callers', 'plans', 'wallets', 'webhooks'],
   account: ['organisations', 'plans', 'billing'],
   billing: ['plans', 'organisations'],
   chains: [],

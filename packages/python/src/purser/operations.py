@@ -1064,7 +1064,7 @@ class OrganisationsMembersOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Member"]:
-        """List the members, newest first. Includes people who were invited and have not accepted."""
+        """List the members, newest first. Includes open invitations."""
         return self._transport.listing(
             "/organisations/current/members",
             query={"limit": limit, "cursor": cursor},
@@ -1128,7 +1128,7 @@ class OrganisationsMembersOperations:
     ) -> None:
         """
         Remove a member. Their access ends at once. An API key cannot remove an owner or admin. A test key
-        cannot remove a member who works in the live environment. The last owner cannot be removed.
+        cannot remove a member who works in the live environment. The last owner stays.
         """
         return self._transport.request(
             "DELETE",
@@ -2611,8 +2611,8 @@ class OrganisationsOperations:
         timeout: Optional[float] = None,
     ) -> None:
         """
-        Delete the organisation. For an owner who is signed in. Refused while it has money or obligations;
-        `blockers` names them. Ends its keys, memberships, webhooks and vault tokens at once; records stay.
+        Delete the organisation. For an owner who is signed in. Refused while it has money or obligations:
+        `blockers`. Ends keys, memberships, webhooks and vault tokens at once; records stay.
         """
         return self._transport.request(
             "DELETE",

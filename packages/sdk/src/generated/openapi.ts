@@ -1424,7 +1424,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Delete the organisation.
-         * @description For an owner who is signed in. Refused while it has money or obligations; `blockers` names them. Ends its keys, memberships, webhooks and vault tokens at once; records stay.
+         * @description For an owner who is signed in. Refused while it has money or obligations: `blockers`. Ends keys, memberships, webhooks and vault tokens at once; records stay.
          */
         readonly delete: operations["organisations.delete"];
         readonly options?: never;
@@ -1461,7 +1461,7 @@ export interface paths {
         };
         /**
          * List the members, newest first.
-         * @description Includes people who were invited and have not accepted.
+         * @description Includes open invitations.
          */
         readonly get: operations["organisations.members.list"];
         readonly put?: never;
@@ -1488,7 +1488,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Remove a member.
-         * @description Their access ends at once. An API key cannot remove an owner or admin. A test key cannot remove a member who works in the live environment. The last owner cannot be removed.
+         * @description Their access ends at once. An API key cannot remove an owner or admin. A test key cannot remove a member who works in the live environment. The last owner stays.
          */
         readonly delete: operations["organisations.members.remove"];
         readonly options?: never;
@@ -9998,6 +9998,7 @@ export interface operations {
             };
             readonly 403: components["responses"]["403"];
             readonly 409: components["responses"]["409"];
+            readonly 503: components["responses"]["503"];
             readonly "4XX": components["responses"]["4XX"];
             readonly "5XX": components["responses"]["5XX"];
         };

@@ -1,20 +1,26 @@
+import { type DevChain, startChain } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { runAdmin } from '../../src/admin/run.ts'
 import { type Sql, sql } from '../../src/platform/db/db.ts'
 import { aBrowser, ownerOf } from '../people.ts'
 import { bankAccount } from '../resources.ts'
-import { aWorld, type Org, unreachableMain, type World } from '../world.ts'
+import { aWorld, type Org, type World } from '../world.ts'
 
 // Each kind of money and obligation that keeps an organisation from being deleted, and what is like it and does not.
 
+let chain: DevChain
 let world: World
 
 /** No work runs, so that what a test writes stays as it is. */
 beforeAll(async () => {
-  world = await aWorld({ rpcUrls: unreachableMain, config: { role: 'api' } })
+  chain = await startChain({ network: 'base' })
+  world = await aWorld({ chains: [chain], config: { role: 'api' } })
 })
-afterAll(() => world?.stop())
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
 
 const Blockers = z.array(z.object({ kind: z.string(), ids: z.array(z.string()) }))
 const address = `0x${'b'.repeat(40)}`

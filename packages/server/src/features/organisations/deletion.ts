@@ -2,6 +2,7 @@ import type { Auditing } from '../../platform/audit.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { newId, type OrganisationId } from '../../platform/ids.ts'
+import { legacyWalletWithCoin } from '../wallets/index.ts'
 import { disableWebhooks } from '../webhooks/index.ts'
 import { type Acting, auditIn, endKeys, refuseChanged } from './api-keys.ts'
 import {
@@ -25,15 +26,18 @@ import { moveQuotaAccount, upsertAccount } from './store.ts'
 
 /**
  * Deletes the organisation of the caller, an owner who is signed in: its keys, memberships, invitations, webhooks and bank accounts end in one transaction. Throws 409
- * while it has money or obligations. Its records stay. A payment or a movement that is made at the same moment either is refused, or is found here.
+ * while it has money or obligations, and `chain-unavailable` while the coin of a legacy wallet cannot be read. Its records stay. A payment or a movement that is made at the same moment either is refused, or is found here.
  */
 export async function deleteOrganisation(
-  ctx: Auditing & Pick<Ctx, 'db' | 'person' | 'tenant' | 'witness'>,
+  ctx: Auditing & Pick<Ctx, 'chains' | 'db' | 'person' | 'tenant' | 'witness'>,
 ): Promise<void> {
   if (ctx.person === undefined) throw fail('person-required')
   const { organisationId } = ctx.tenant
   // Read without locks first: a refusal then stops no payment.
   await refuseBlocked(ctx.db, organisationId, ctx.clock.now())
+  // Of coin no row says that it arrived. A legacy wallet is not retired, which would have read it.
+  const wallet = await legacyWalletWithCoin(ctx, organisationId)
+  if (wallet !== undefined) throw blockedBy([{ kind: 'wallets', count: 1, ids: [wallet] }])
   return ctx.db.tx(async (tx) => {
     const now = ctx.clock.now()
     await lockBankAccounts(tx, organisationId)
@@ -80,10 +84,13 @@ const words: Readonly<Record<Blocker['kind'], readonly [one: string, several: st
 
 async function refuseBlocked(db: Queryable, organisationId: OrganisationId, now: Date): Promise<void> {
   const blockers = await listBlockers(db, organisationId, now)
-  if (blockers.length === 0) return
+  if (blockers.length > 0) throw blockedBy(blockers)
+}
+
+function blockedBy(blockers: readonly Blocker[]): Error {
   const inOrder = blockerKinds.flatMap((kind) => blockers.filter((blocker) => blocker.kind === kind))
   const parts = inOrder.map(({ kind, count }) => `${count} ${words[kind][count === 1 ? 0 : 1]}`)
-  throw fail('organisation-not-empty', {
+  return fail('organisation-not-empty', {
     detail: `The organisation has ${parts.join(', ')}. Nothing was changed.`,
     blockers: inOrder,
   })

@@ -1,3 +1,4 @@
+import { chainErrors } from '../../chain/errors.ts'
 import type { Operation } from '../../platform/operation.ts'
 import { PageQuery } from '../../platform/wire.ts'
 import { createApiKey, listKeys, revokeApiKey } from './api-keys.ts'
@@ -59,11 +60,12 @@ const organisation: readonly Operation<Deps>[] = [
     path: '/organisations/{orgId}',
     summary: 'Delete the organisation.',
     description:
-      'For an owner who is signed in. Refused while it has money or obligations; `blockers` names them. Ends its keys, memberships, webhooks and vault tokens at once; records stay.',
+      'For an owner who is signed in. Refused while it has money or obligations: `blockers`. Ends keys, memberships, webhooks and vault tokens at once; records stay.',
     params: schema.OrganisationParams,
     errors: {
       'person-required': refusals['person-required'],
       'organisation-not-empty': refusals['organisation-not-empty'],
+      'chain-unavailable': chainErrors['chain-unavailable'],
     },
     organisationInPath: true,
     run: (ctx) => deleteOrganisation(ctx),
@@ -90,7 +92,7 @@ const members: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/organisations/current/members',
     summary: 'List the members, newest first.',
-    description: 'Includes people who were invited and have not accepted.',
+    description: 'Includes open invitations.',
     query: PageQuery,
     output: schema.Member,
     list: true,
@@ -137,7 +139,7 @@ const members: readonly Operation<Deps>[] = [
     path: '/organisations/current/members/{accountId}',
     summary: 'Remove a member.',
     description:
-      'Their access ends at once. An API key cannot remove an owner or admin. A test key cannot remove a member who works in the live environment. The last owner cannot be removed.',
+      'Their access ends at once. An API key cannot remove an owner or admin. A test key cannot remove a member who works in the live environment. The last owner stays.',
     params: schema.MemberParams,
     errors: { 'member-not-found': refusals['member-not-found'], 'last-owner': refusals['last-owner'] },
     run: (ctx, { params }) => removeMember(ctx, params.accountId),

@@ -23,6 +23,7 @@ export { depositOperations } from './deposits/routes.ts'
 export { startDepositWatcher } from './deposits/watcher.ts'
 export { failNamed as failWallet, legacyErrors, policyErrors, walletErrors } from './errors.ts'
 export { budgetChange, gasOfGasless, isGasless, signGasless } from './gasless.ts'
+export { legacyWalletWithCoin } from './legacy/coin.ts'
 export { LegacyCoin, placeOf as legacyPlaceOf } from './legacy/coins.ts'
 export { requireLegacyWallet } from './legacy/create.ts'
 export {

@@ -88,7 +88,7 @@ async function refuseFundedOn(
   network: Network,
 ): Promise<boolean> {
   const chain = ctx.chains.on(network)
-  const [dust, newest] = await Promise.all([dustOf(network, chain), chain.blocks.newestBlock()])
+  const [dust, newest] = await Promise.all([coinDustOf(network, chain), chain.blocks.newestBlock()])
   if (newest === undefined) throw failChain('chain-unavailable', {}, new Error('too few nodes agree on a block'))
   const { highest: block } = newest
   let hasFrozen = await refuseHoldings(ctx, chain, { dust, block }, [wallet])
@@ -110,7 +110,7 @@ async function refuseFundedOn(
 }
 
 /** Coin, in the smallest unit, that costs more to move than it is worth: nobody can bring a wallet to exactly zero. */
-async function dustOf(network: Network, chain: Chain): Promise<bigint> {
+export async function coinDustOf(network: Network, chain: Chain): Promise<bigint> {
   if (network.nativeCoin === null) return 0n
   const { maxFee, l1Fee } = await chain.offeredFees()
   return maxFee * gasOfCoinTransfer + l1Fee
