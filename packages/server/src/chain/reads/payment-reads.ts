@@ -222,12 +222,16 @@ function factsOf(
   return {
     balance: decodeUint256(balance.returnData),
     nonceUsed: decodeBool(used.returnData),
-    simulation: simulationOf(trial.success, trial.returnData),
+    simulation: simulationOf(trial),
   }
 }
 
-function simulationOf(success: boolean, data: Hex | undefined): AuthorizationFacts['simulation'] {
-  return success ? { ok: true } : { ok: false, reason: data === undefined ? null : (decodeRevertReason(data) ?? null) }
+function simulationOf({ success, returnData }: Call3Result): AuthorizationFacts['simulation'] {
+  return success ? { ok: true } : refusedFor(returnData)
+}
+
+function refusedFor(data: Hex | undefined): AuthorizationFacts['simulation'] {
+  return { ok: false, reason: data === undefined ? null : (decodeRevertReason(data) ?? null) }
 }
 
 /** Runs a probe in its own HTTP request, with each read in its own call, so that untrusted code can only affect its own trial. */
@@ -262,11 +266,11 @@ function singleTrial(probe: AuthorizationProbe, block: 'latest' | 'pending'): Rp
 }
 
 function readTrial(probe: AuthorizationProbe, response: RpcResponse | undefined): AuthorizationFacts['simulation'] {
-  if (response?.ok === false && callFaultOf(response) !== undefined) return simulationOf(false, response.data)
+  if (response?.ok === false && callFaultOf(response) !== undefined) return refusedFor(response.data)
   const result = resultOf(response)
   if (probe.deployment === undefined) return { ok: true }
   const trial = decodeAggregate3(result, 2)[1]
-  return simulationOf(trial?.success === true, trial?.returnData)
+  return trial === undefined ? refusedFor(undefined) : simulationOf(trial)
 }
 
 function resultOf(response: RpcResponse | undefined): Hex {

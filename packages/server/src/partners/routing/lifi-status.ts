@@ -56,20 +56,20 @@ const refunding = ['REFUND_IN_PROGRESS', 'NOT_PROCESSABLE_REFUND_NEEDED']
 export function lifiStatusOf(response: LifiStatus, request: LifiRequest): RouteStatus {
   const substatus = response.substatus ?? ''
   const partnerStatus = substatus === '' ? response.status : `${response.status}/${substatus}`
-  const pending = (isKnown: boolean): RouteStatus => {
-    return { state: 'pending', partnerStatus, ...(isKnown ? {} : { isUnknown: true }) }
-  }
-  if (response.status === 'DONE') return doneOf(response, partnerStatus, request) ?? pending(false)
+  const pending: RouteStatus = { state: 'pending', partnerStatus }
+  const unknown: RouteStatus = { ...pending, isUnknown: true }
+  if (response.status === 'DONE') return doneOf(response, partnerStatus, request) ?? unknown
   if (response.status === 'FAILED') {
     if (substatus === 'REFUNDED') return refundedOf(response, partnerStatus)
     return { state: 'failed', partnerStatus, ...(failures.get(substatus) ?? unexplained) }
   }
   if (response.status === 'PENDING' && refunding.includes(substatus))
     return { state: 'failed', partnerStatus, reason: 'The destination could not be paid.', refund: 'pending' }
-  if (response.status === 'NOT_FOUND') return pending(true)
+  if (response.status === 'NOT_FOUND') return pending
   // The hash does not belong to the tool. This is an error that an operator should check, but it proves nothing.
-  if (response.status === 'INVALID') return pending(false)
-  return pending(response.status === 'PENDING' && (substatus === '' || pendingSubstatuses.includes(substatus)))
+  if (response.status === 'INVALID') return unknown
+  const isKnown = response.status === 'PENDING' && (substatus === '' || pendingSubstatuses.includes(substatus))
+  return isKnown ? pending : unknown
 }
 
 const unexplained = { reason: 'The partner gave no reason.', refund: 'unknown' } as const

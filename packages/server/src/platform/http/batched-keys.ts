@@ -4,7 +4,7 @@ import { breaksUnique, sql, type Tx } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import {
   compareWithStored,
-  type IdempotencyClaim,
+  type IdempotencyRepeat,
   lockNameOf,
   oldestKept,
   Stored,
@@ -23,8 +23,8 @@ export interface KeyedRequest {
 
 /** Interrupts a handler whose request is a repeat. */
 export class RespondedBefore extends Error {
-  readonly claim: Exclude<IdempotencyClaim, { kind: 'first' }>
-  constructor(claim: Exclude<IdempotencyClaim, { kind: 'first' }>) {
+  readonly claim: IdempotencyRepeat
+  constructor(claim: IdempotencyRepeat) {
     super('the request is a repeat')
     this.claim = claim
   }

@@ -143,8 +143,7 @@ async function respondOnceInTransaction(
   try {
     return await ctx.db.tx(async (tx) => {
       const claim = await idempotency.claimInTransaction(ctx, tx, requested)
-      if (claim.kind === 'answered') return replayed(claim.response)
-      if (claim.kind === 'unanswered') return presentState(ctx, operation, request, { ...claim, key: requested.key })
+      if (claim.kind !== 'first') return repeated(ctx, operation, request, { ...claim, key: requested.key })
       const fresh = await response({ ...ctx, db: dbInside(tx) }, operation, request)
       const stored = storable(fresh)
       const resourceId = resourceOfLarge(operation, request, stored.body)
@@ -172,9 +171,7 @@ async function respondOnceInBatch(
     return await response({ ...ctx, batchedKey: { ...requested, storedAs } }, operation, request)
   } catch (error) {
     if (!(error instanceof RespondedBefore)) return refuseOnce(ctx, operation, requested, error)
-    const { claim } = error
-    if (claim.kind === 'answered') return replayed(claim.response)
-    return presentState(ctx, operation, request, { ...claim, key: requested.key })
+    return repeated(ctx, operation, request, { ...error.claim, key: requested.key })
   }
 }
 
@@ -224,8 +221,7 @@ async function respondOnceWithLease(
   requested: idempotency.IdempotentRequest,
 ): Promise<RawResponse> {
   const claim = await idempotency.claimWithLease(ctx, requested, ctx.requestId)
-  if (claim.kind === 'answered') return replayed(claim.response)
-  if (claim.kind === 'unanswered') return presentState(ctx, operation, request, { ...claim, key: requested.key })
+  if (claim.kind !== 'first') return repeated(ctx, operation, request, { ...claim, key: requested.key })
   const handle = idempotency.leaseHandle(ctx, requested, ctx.requestId)
   const fresh = await response({ ...ctx, idempotency: handle }, operation, request).catch((error: unknown) =>
     problemResponse(ctx, error),
@@ -234,15 +230,16 @@ async function respondOnceWithLease(
   return fresh
 }
 
-/** Returns the resource's present state, if its first response was never stored. */
-async function presentState(
+/** Returns the response to a repeat: the stored one, or the resource's present state if the first response was never stored. */
+async function repeated(
   ctx: Ctx,
   operation: Operation<Deps>,
   request: RawRequest,
-  { resourceId, key }: { readonly resourceId: string; readonly key: string },
+  claim: idempotency.IdempotencyRepeat & { readonly key: string },
 ): Promise<RawResponse> {
+  if (claim.kind === 'answered') return replayed(claim.response)
   if (operation.resume === undefined) throw failPlatform('idempotency-in-progress')
-  return replayed(successResponse(operation, request, await operation.resume(ctx, resourceId, key)))
+  return replayed(successResponse(operation, request, await operation.resume(ctx, claim.resourceId, claim.key)))
 }
 
 /** As `respondOnce`, for a streamed body: the handler ties the key to the body's digest, and a repeat reads its body first. */
@@ -277,13 +274,10 @@ async function respondToRepeat(
   const { headers, stream } = request
   const content = await operation.readContent?.(ctx, { headers, stream })
   if (content === undefined) throw new Error('a repeat cannot be compared')
-  const known = await idempotency.respondToRepeat(ctx, {
-    key: requested.key,
-    fingerprint: requested.fingerprint(content),
-  })
-  if (known.kind === 'answered') return replayed(known.response)
-  if (known.kind === 'unanswered') return presentState(ctx, operation, request, { ...known, key: requested.key })
-  throw failPlatform('idempotency-in-progress')
+  const { key } = requested
+  const known = await idempotency.respondToRepeat(ctx, { key, fingerprint: requested.fingerprint(content) })
+  if (known.kind === 'first') throw failPlatform('idempotency-in-progress')
+  return repeated(ctx, operation, request, { ...known, key })
 }
 
 function storable({ status, headers, body }: RawResponse): idempotency.StoredResponse {

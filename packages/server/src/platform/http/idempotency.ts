@@ -61,8 +61,8 @@ export interface StoredResponse {
   readonly body: Uint8Array
 }
 
-export type IdempotencyClaim =
-  | { readonly kind: 'first' }
+export type IdempotencyClaim = { readonly kind: 'first' } | IdempotencyRepeat
+export type IdempotencyRepeat =
   | { readonly kind: 'answered'; readonly response: StoredResponse }
   | { readonly kind: 'unanswered'; readonly resourceId: string }
 
