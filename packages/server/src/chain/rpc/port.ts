@@ -61,7 +61,7 @@ export interface SentCallId {
 export interface CoinArrival {
   readonly account: Address
   readonly rawLeast: bigint
-  /** How much of the coin that arrived in the block is already counted for others. */
+  /** The amount of the coin that arrived in the block and is already counted for others. */
   readonly rawOthers: bigint
   readonly hash: Hex
   readonly block: bigint
@@ -133,7 +133,7 @@ export interface QuorumReads {
    */
   confirmReceipts(receipts: readonly Receipt[], finality?: Finality): Promise<readonly NodeVerdict[]>
   /**
-   * How an account received at least `rawLeast` of the coin, at confirmation depth. `transaction`: the transaction itself sent it. `block`: the account's
+   * The evidence that an account received at least `rawLeast` of the coin, at confirmation depth. `transaction`: the transaction itself sent it. `block`: the account's
    * balance rose in its block by that much and by `rawOthers`, where neither what the account's own transactions took counts nor what other transactions
    * themselves sent it. Such a rise is of the block, and several deliveries share it. `undecided` also when nodes no longer have the state of that block.
    */
