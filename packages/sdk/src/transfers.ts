@@ -14,7 +14,7 @@ export type TransferQuery = Query<operations['transfers.list']>
 export function transfersOf(send: Send) {
   return {
     /**
-     * Creates a transfer and waits up to 30 seconds for a block. Repeating the call with the same `idempotencyKey`
+     * Creates a transfer and waits up to 20 seconds for a block. Repeating the call with the same `idempotencyKey`
      * never sends twice.
      */
     create: (body: NewTransfer, options?: CallOptions): Promise<Transfer> =>

@@ -188,7 +188,7 @@ export function readConfig(
     bodiesBytesMax: read.integer('BODIES_MEGABYTES_MAX', 64, 16, 65_536) * 1_048_576,
     idempotencyBytesMax: read.integer('IDEMPOTENCY_MEGABYTES_MAX', 32_768, 64, 67_108_864) * 1_048_576,
     settleWaitMs: read.integer('SETTLE_WAIT_MS', 10_000, 0, 50_000),
-    transferWaitMs: read.integer('TRANSFER_WAIT_MS', 30_000, 0, 50_000),
+    transferWaitMs: read.integer('TRANSFER_WAIT_MS', 20_000, 0, 50_000),
     facilitatorWaitMs: read.integer('FACILITATOR_WAIT_MS', 25_000, 1_000, 80_000),
     leaseMs: read.integer('LEASE_MS', 6_000, 1_000, 10_000),
     accessLog: read.flag('ACCESS_LOG'),

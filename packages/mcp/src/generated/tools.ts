@@ -1044,7 +1044,7 @@ export const tools: readonly Tool[] = [
     "name": "transfers_create",
     "operationId": "transfers.create",
     "title": "Transfers: create",
-    "description": "Send money from a managed wallet or child address. Waits up to 30 seconds for a block: returns `confirmed`, or `pending` if none came; `transfer.completed` or `transfer.failed` then reports the outcome. 202: it waits for the `approval` that the wallet's policy requires. A child that cannot pay for gas signs for the service to send (USDC), or gets gas from its master first. Send an Idempotency-Key, so that a repeat never sends twice. Moves money. To retry after a lost response, pass the same idempotencyKey.",
+    "description": "Send money from a managed wallet or child address. Waits up to 20 seconds for a block: returns `confirmed`, or `pending` if none came; `transfer.completed` or `transfer.failed` then reports the outcome. 202: it waits for the `approval` that the wallet's policy requires. A child that cannot pay for gas signs for the service to send (USDC), or gets gas from its master first. Send an Idempotency-Key, so that a repeat never sends twice. Moves money. To retry after a lost response, pass the same idempotencyKey.",
     "method": "POST",
     "path": "/wallet-infra/transfer",
     "effect": "moves-money",

@@ -2224,7 +2224,7 @@ class TransfersOperations:
         timeout: Optional[float] = None,
     ) -> "Transfer":
         """
-        Send money from a managed wallet or child address. Waits up to 30 seconds for a block: returns
+        Send money from a managed wallet or child address. Waits up to 20 seconds for a block: returns
         `confirmed`, or `pending` if none came; `transfer.completed` or `transfer.failed` then reports the
         outcome. 202: it waits for the `approval` that the wallet's policy requires. A child that cannot pay for
         gas signs for the service to send (USDC), or gets gas from its master first. Send an Idempotency-Key, so

@@ -1011,7 +1011,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send money from a managed wallet or child address.
-         * @description Waits up to 30 seconds for a block: returns `confirmed`, or `pending` if none came; `transfer.completed` or `transfer.failed` then reports the outcome. 202: it waits for the `approval` that the wallet's policy requires. A child that cannot pay for gas signs for the service to send (USDC), or gets gas from its master first. Send an Idempotency-Key, so that a repeat never sends twice.
+         * @description Waits up to 20 seconds for a block: returns `confirmed`, or `pending` if none came; `transfer.completed` or `transfer.failed` then reports the outcome. 202: it waits for the `approval` that the wallet's policy requires. A child that cannot pay for gas signs for the service to send (USDC), or gets gas from its master first. Send an Idempotency-Key, so that a repeat never sends twice.
          */
         readonly post: operations["transfers.create"];
         readonly delete?: never;

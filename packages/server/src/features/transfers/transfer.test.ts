@@ -5,7 +5,7 @@ import { sql } from '../../platform/db/db.ts'
 import { markConfirmed } from './outcome-store.ts'
 import type { TransferPorts } from './ports.ts'
 import { lockTransfer, type TransferId } from './store.ts'
-import { createReportState, TransferWaiters } from './transfer.ts'
+import { createReportState, TransferWaiters, transferState } from './transfer.ts'
 
 const first: TransferId = 'wtx_01h455vb4pex5vsknk084sn02q'
 const second: TransferId = 'wtx_01h455vb4pex5vsknk084sn02r'
@@ -51,6 +51,42 @@ test('concurrent callers all get a response, even if a block updates their trans
     await lockTransfer(tx, first)
   })
   expect(await requested).toEqual([first, second])
+})
+
+test('a repeat waits for what is left of the first wait, and after an approval for all of it', async () => {
+  const { db } = database
+  const start = new Date('2026-11-30T10:00:00Z')
+  const accepted = sql`update transfers set created_at = ${start}, released_at = null where id = ${fifth}`
+  const waits: number[] = []
+  const repeatAt = (seconds: number) =>
+    transferState(
+      {
+        db,
+        reportState,
+        tenant: { organisationId: 'org_01h455vb4pex5vsknk084sn02q', environment: 'test' },
+        clock: { now: () => new Date(start.getTime() + seconds * 1_000) },
+        transferWaitMs: 20_000,
+        outcomeWaiters: {
+          wait: async (_, waitMs) => {
+            waits.push(waitMs)
+            return undefined
+          },
+          isAwaited: () => false,
+          report: () => undefined,
+          resolve: () => undefined,
+          wake: () => undefined,
+        },
+      },
+      fifth,
+    )
+  await db.run(accepted)
+  // A process whose clock is behind waits no longer than the first request.
+  for (const seconds of [-5, 0, 15, 20, 3_600]) expect(await repeatAt(seconds)).toMatchObject({ id: fifth })
+  const approvedAt = new Date(start.getTime() + 3_600_000)
+  await db.run(sql`update transfers set released_at = ${approvedAt} where id = ${fifth}`)
+  await repeatAt(3_605)
+  expect(waits).toEqual([20_000, 20_000, 5_000, 0, 0, 15_000])
+  await db.run(accepted)
 })
 
 test('a caller who gets a response while a block is recorded gets its outcome, and that outcome is stored as the response', async () => {

@@ -119,12 +119,18 @@ export async function storeOne(tx: Tx, intent: Intent): Promise<TransferId> {
   return outcome.transferId
 }
 
-/** The present state of a transfer, for a repeated request whose first response was never stored: it waits as the first one did. */
-export function transferState(
-  ctx: Pick<Ctx, 'db' | 'outcomeWaiters' | 'reportState' | 'tenant' | 'transferWaitMs'>,
-  transferId: string,
+/**
+ * The present state of a transfer, for a repeated request whose first response was never stored. It waits for what is left of the first
+ * wait, so that a caller who gives up sooner gets a response to a repeat.
+ */
+export async function transferState(
+  ctx: Pick<Ctx, 'clock' | 'db' | 'outcomeWaiters' | 'reportState' | 'tenant' | 'transferWaitMs'>,
+  repeatedId: string,
 ): Promise<Transfer | Reply> {
-  return respond(ctx, id('wtx').parse(transferId), ctx.transferWaitMs)
+  const transferId = id('wtx').parse(repeatedId)
+  const row = await findOwnTransfer(ctx.db, ctx.tenant, transferId)
+  const waitedMs = ctx.clock.now().getTime() - (row?.acceptedAt.getTime() ?? 0)
+  return respond(ctx, transferId, Math.min(Math.max(ctx.transferWaitMs - waitedMs, 0), ctx.transferWaitMs))
 }
 
 async function respond(
