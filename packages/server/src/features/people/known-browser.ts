@@ -29,15 +29,16 @@ export function knownBrowserOf(
   email: string,
   browser: KnownBrowserCookie,
 ): string | undefined {
-  const value = browserOfAnybody(cookies, browser)
+  const value = knownValueOf(cookies, browser)
   return value?.startsWith(`known:${nameOf(email)}:`) === true ? value : undefined
 }
 
-/** As `knownBrowserOf`, of a browser that has signed in with any e-mail address. */
-export function browserOfAnybody(
-  cookies: string | undefined,
-  { cookieName, secret }: KnownBrowserCookie,
-): string | undefined {
+/** Returns a name of the person who has signed in before, with any e-mail address, in the browser that sent these cookies. All browsers of a person have one name. */
+export function personOfBrowser(cookies: string | undefined, browser: KnownBrowserCookie): string | undefined {
+  return knownValueOf(cookies, browser)?.split(':', 2).join(':')
+}
+
+function knownValueOf(cookies: string | undefined, { cookieName, secret }: KnownBrowserCookie): string | undefined {
   const cookie = cookieValue(cookies, cookieName)
   const value = cookie === undefined ? undefined : openSignedCookie(cookie, secret)
   return value?.startsWith('known:') === true ? value : undefined

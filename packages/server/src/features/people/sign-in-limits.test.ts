@@ -101,3 +101,12 @@ test.each(['/passkey/generate-authenticate-options', '/passkey/verify-authentica
     expect(admitted('1204', known('other@example.com', 'another'))).toBe(10)
   },
 )
+
+test('all browsers of one person have ten attempts together from blocks that have used up their limits: each sign-in makes a browser known', () => {
+  const { isAdmitted } = aLimit()
+  const path = '/passkey/generate-authenticate-options'
+  for (const addresses of [ofCustomer, ofSite]) admittedOf(isAdmitted, path, addresses)
+  const browsers = Array.from({ length: 50 }, (_, at) => known('owner@example.com', `browser-${at}`))
+  const admitted = browsers.filter((cookies, at) => isAdmitted(path, `2001:db8:7:12${hex(0x40 + at)}::1`, { cookies }))
+  expect(admitted).toHaveLength(10)
+})

@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { createLimiter, type Limiter, type RateLimit } from '../../platform/http/limits.ts'
 import type { Semaphore } from '../../platform/semaphores.ts'
-import { browserOfAnybody, type KnownBrowserCookie, knownBrowserOf } from './known-browser.ts'
+import { type KnownBrowserCookie, knownBrowserOf, personOfBrowser } from './known-browser.ts'
 import type { SignInPath } from './sign-in-paths.ts'
 
 /** Attempts of one network address, and, for known browsers, of one person; and what one network address begins. */
@@ -106,7 +106,8 @@ export function createSignInLimit(clock: Clock, browser: KnownBrowserCookie): Si
 
 /**
  * Returns the limit of what the blocks of IPv6 that one customer may have do together; throws 429 beyond it. The blocks may also be those of several
- * customers, so that a few attempts of each browser in which somebody signed in before do not count.
+ * customers, so that a few attempts of each person from browsers in which they signed in before do not count. They are not counted by browser: whoever has
+ * an account makes another browser known with each sign-in.
  */
 function createSiteLimit(
   clock: Clock,
@@ -118,8 +119,8 @@ function createSiteLimit(
   return ({ address, cookies }) => {
     const block = addressBlock(address)
     if (!block.includes(':')) return
-    const known = browserOfAnybody(cookies, browser)
-    if (known !== undefined && ofKnown(known).admitted) return
+    const person = personOfBrowser(cookies, browser)
+    if (person !== undefined && ofKnown(person).admitted) return
     admit(ofCustomers(customerOf(block)))
     admit(ofSites(addressSite(address)))
   }
