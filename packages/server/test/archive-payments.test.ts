@@ -85,7 +85,7 @@ async function countAll(): Promise<void> {
   const { db } = world.database
   await markQuarters(db)
   while (await countNextQuarter(db));
-  while (await recountChanged(db));
+  await recountChanged(db)
 }
 
 const kept = { PAYMENTS_KEPT_DAYS: '60' }

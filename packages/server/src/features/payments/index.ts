@@ -42,7 +42,7 @@ const rollUpPayments: RecurringTask = {
   run: async (ctx) => {
     await markQuarters(ctx.db)
     await repeatWhile(ctx, () => countNextQuarter(ctx.db))
-    await repeatWhile(ctx, () => recountChanged(ctx.db))
+    await recountChanged(ctx.db, ctx.stopping)
   },
 }
 
