@@ -33,7 +33,7 @@ export interface Output {
 
 /**
  * The outcome of a command: 0 success, 1 a negative result (an invalid proof, or a request that the service refused), 2
- * failure (bad arguments, or something that the command needs is not available).
+ * failure (bad arguments, something that the command needs is not available, or a request whose outcome is not known).
  */
 export interface Outcome extends Output {
   readonly exitCode: 0 | 1 | 2
