@@ -230,6 +230,18 @@ class Selling:
         self.assertEqual(self.fake.calls("/payments/settle"), [])
         self.assertEqual(self.released(), [{"settlementToken": "st_secret"}] * 4)
 
+    def test_a_handler_sees_no_condition_of_a_paid_request_since_a_304_shows_a_digest_of_the_goods(self):
+        conditions = {"If_None_Match": "*", "if_modified_since": "x", "if_match": "*", "if_unmodified_since": "x"}
+        self.assertEqual(self.buy(payment_signature=PAYMENT, accept="a", **conditions).status, 200)
+        self.assertEqual([name for name in self.seen if name.startswith("if-")], [])
+        self.assertIn("accept", self.seen)
+
+    def test_a_method_that_is_not_in_capitals_is_refused(self):
+        self.shop = self.open(Route("0.01", free_methods=["HEAD"]))
+        for method in ("head", "Get"):
+            self.assertNothingServed(self.buy(method=method), 400)
+            self.assertNothingServed(self.buy(method=method, payment_signature=PAYMENT), 400)
+
     def released(self):
         """The bodies of all releases, once the shop has sent them."""
         self.shop.seller._releases.join()
@@ -403,6 +415,7 @@ class Wsgi(Selling, unittest.TestCase):
         return self.without_pauses(shop)
 
     def app(self, environ, start_response):
+        self.seen = [name[5:].replace("_", "-").lower() for name in environ if name.startswith("HTTP_")]
         status, headers, body = self.run_handler(environ.get("purser.payment"))
         start_response(f"{status} Some", headers)
         return [body[:2], body[2:]]
@@ -451,6 +464,7 @@ class Asgi(Selling, unittest.TestCase):
         return self.without_pauses(shop)
 
     async def app(self, scope, _receive, send):
+        self.seen = [name.decode().lower() for name, _ in scope.get("headers", [])]
         status, headers, body = self.run_handler(scope.get("purser.payment"))
         raw = [(name.encode(), value.encode()) for name, value in headers]
         await send({"type": "http.response.start", "status": status, "headers": raw})

@@ -23,7 +23,7 @@ function offered(from?: string): { 'PAYMENT-SIGNATURE': string } {
   return { 'PAYMENT-SIGNATURE': encodeHeader({ x402Version: 2, accepted, payload }) }
 }
 
-describe.each(frameworks)('%s', (name, openShop) => {
+describe.each(frameworks)('%s', (_name, openShop) => {
   const at = stageOf(openShop)
 
   /** Sends a request and breaks the connection once the handler runs. */
@@ -205,6 +205,16 @@ describe.each(frameworks)('%s', (name, openShop) => {
       await vi.waitFor(async () => expect((await at.buy({ ...credential }, '/slow')).status).toBe(429))
   })
 
+  test('runs whose payments cannot be settled are counted: nothing is charged for them', async () => {
+    await at.open({ wallet: { abandonedRunsMax: 2 } })
+    at.fake.script('/verify', good)
+    at.fake.script('/settle', problem(409, 'settlement-failed', { reason: 'authorization-expired' }))
+    const statuses: number[] = []
+    for (let run = 0; run < 3; run++) statuses.push((await at.buy(offered(payer))).status)
+    expect(statuses).toEqual([402, 402, 429])
+    expect(at.shop.runs).toHaveLength(2)
+  })
+
   test.each([
     ['that verifying has moved', { settlementPending: false, txHash, settledAt: '2026-11-21T00:00:02.000Z' }],
     ['that verifying has sent', { settlementPending: true, txHash }],
@@ -248,16 +258,18 @@ describe.each(frameworks)('%s', (name, openShop) => {
     await vi.waitFor(() => expect(at.fake.delivered).toEqual(['pay_01']))
   })
 
-  test('what a client has already is not sold again, where the framework itself finds it unchanged', async () => {
-    const bought = await at.buy(v2())
-    const tag = header(bought, 'etag')
-    const conditional = { 'if-none-match': tag === '' ? '*' : tag, 'cache-control': 'max-age=0' }
-    const again = await at.buy({ ...v2(), ...conditional })
-    const isSold = again.status === 200
-    expect([again.status, again.headers.has('payment-response')]).toEqual(isSold ? [200, true] : [304, false])
-    expect(at.fake.calls('/settle')).toHaveLength(isSold ? 2 : 1)
-    expect(again.status).toBe(name === 'express' ? 304 : 200)
-  })
+  test.each(['*', undefined])(
+    'a request on the condition %s is sold, since a 304 shows a digest of the goods',
+    async (condition) => {
+      const tag = condition ?? header(await at.buy(v2()), 'etag')
+      const before = at.fake.calls('/settle').length
+      const conditional = { 'if-none-match': tag === '' ? '"any"' : tag, 'cache-control': 'max-age=0' }
+      const sold = await at.buy({ ...v2(), ...conditional, 'if-match': '"other"' })
+      expect([sold.status, sold.headers.has('payment-response')]).toEqual([200, true])
+      expect(await sold.json()).toEqual(goods)
+      expect(at.fake.calls('/settle')).toHaveLength(before + 1)
+    },
+  )
 
   test.each([
     ['/unchanged', 304],

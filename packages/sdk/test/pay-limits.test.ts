@@ -40,11 +40,11 @@ test('fifty calls at once never sign for more than the day allows', async () => 
   expect(refused).toMatchObject({ reason: { limit: 'perDay', limitUsd: '0.25', amountUsd: '0.01', spentUsd: '0.25' } })
 })
 
-test('one host cannot use up what is left for the others, its ports count together, and the next UTC day begins at zero', async () => {
+test('one host cannot use up what is left for the others, its ports count together and with a final dot, and the next UTC day begins at zero', async () => {
   const clock = { now: noon }
   const { pay } = stage({ perCall: '1', perHostPerDay: '0.02', perDay: '0.03' }, { now: () => clock.now })
   await pay('https://one.test/')
-  await pay('https://one.test:8443/')
+  await pay('https://one.test.:8443/')
   expect(await errorOf(pay('https://one.test/'))).toMatchObject({ limit: 'perHostPerDay', spentUsd: '0.02' })
   await pay('https://two.test/')
   expect(await errorOf(pay('https://two.test/'))).toMatchObject({ limit: 'perDay', spentUsd: '0.03' })

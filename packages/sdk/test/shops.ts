@@ -4,6 +4,7 @@ import { createAdaptorServer } from '@hono/node-server'
 import express, { type Request as ExpressRequest } from 'express'
 import Fastify, { type FastifyRequest } from 'fastify'
 import { type Context, Hono } from 'hono'
+import { etag } from 'hono/etag'
 import { NextRequest } from 'next/server.js'
 import * as onExpress from '../src/middleware/express.ts'
 import * as onFastify from '../src/middleware/fastify.ts'
@@ -143,6 +144,7 @@ export async function honoShop(fake: FakePurser, options: ShopOptions = {}): Pro
     await next()
   })
   app.use(onHono.vaultMiddleware())
+  app.use(etag())
   app.all('/vault', async (c) => c.json(await workIn(c.get('vault'))))
   app.get('/fails', (c) => c.json({ error: 'no such city' }, 422))
   app.get('/throws', () => {

@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from .client import Purser
 from .selling import (
+    CONDITIONS,
     SaleResponse,
     Fault,
     HeaderList,
@@ -88,7 +89,8 @@ class AsgiSeller:
 
     async def _serve(self, paid: Paid, scope: Scope, receive: Receive, send: Send) -> None:
         # Extensions would let the application send a response past the buffer.
-        own = {**scope, "extensions": {}, "purser.payment": paid.payment}
+        headers = [(name, value) for name, value in scope["headers"] if bytes(name).decode("latin-1").lower() not in CONDITIONS]
+        own = {**scope, "headers": headers, "extensions": {}, "purser.payment": paid.payment}
         buffered = _Buffered(paid, scope, send, self._concluding)
         try:
             await self._app(own, receive, buffered.take)
@@ -230,7 +232,7 @@ def request_of(scope: Scope) -> Request:
     server = scope.get("server") or ("", None)
     host = headers.get("host") or (server[0] if server[1] is None else f"{server[0]}:{server[1]}")
     target = path.split("?")[0] + (f"?{query}" if query else "")
-    return Request(scope["method"].upper(), f"{scope.get('scheme', 'http')}://{host}", target, headers, scope)
+    return Request(scope["method"], f"{scope.get('scheme', 'http')}://{host}", target, headers, scope)
 
 
 def _is_readable(scope: Scope) -> bool:

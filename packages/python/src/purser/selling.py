@@ -371,7 +371,12 @@ class Seller:
             self.report(Fault("release", error))
 
     def admit(self, route: Route, request: Request) -> Union[SaleResponse, Paid, None]:
-        """A response instead of the handler's, a verified payment, or None for a free method."""
+        """
+        A response instead of the handler's, a verified payment, or None for a free method. A method that is not in
+        capitals is refused: some frameworks read ``head`` as ``GET`` and others as ``HEAD``.
+        """
+        if request.method != request.method.upper():
+            return problem_response("malformed-request")
         if request.method == "OPTIONS":
             return SaleResponse(204, [], b"")
         if request.method in route.free_methods:
@@ -541,6 +546,10 @@ class Routes:
                 return self._below[place]
             parts.pop()
         return None
+
+
+# A handler does not receive these with a payment: a 304 is not charged, and its ETag is a digest of the goods.
+CONDITIONS = ("if-match", "if-none-match", "if-modified-since", "if-unmodified-since")
 
 
 def _has_steps(path: str) -> bool:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from .client import Purser
 from .selling import (
+    CONDITIONS,
     SaleResponse,
     Fault,
     HeaderList,
@@ -67,6 +68,8 @@ class WsgiSeller:
         if isinstance(admitted, SaleResponse):
             return _send(admitted, environ, start_response)
         environ["purser.payment"] = admitted.payment
+        for name in CONDITIONS:
+            environ.pop("HTTP_" + name.upper().replace("-", "_"), None)
         return self._serve(admitted, environ, start_response)
 
     def _serve(self, paid: Paid, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
@@ -153,7 +156,7 @@ def request_of(environ: Environ) -> Request:
     target = quote(path or "/", safe="/;=,:@!$&'()*+~", encoding="latin-1") + (f"?{query}" if query else "")
     host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
     origin = f"{environ['wsgi.url_scheme']}://{host}"
-    return Request(environ["REQUEST_METHOD"].upper(), origin, target, headers, environ)
+    return Request(environ["REQUEST_METHOD"], origin, target, headers, environ)
 
 
 def _paths_of(environ: Environ) -> Optional[List[str]]:

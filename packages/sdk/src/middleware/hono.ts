@@ -2,6 +2,7 @@ import type { Context, Handler, MiddlewareHandler } from 'hono'
 import { mustKnow } from '../check.ts'
 import { attachPaid, attachSeller, findVault, sellerOf } from './attach.ts'
 import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
+import { withoutConditions } from './conditions.ts'
 import { admit } from './core.ts'
 import { type DiscoveryConfig, markSold, openDiscovery } from './discovery.ts'
 import type { PayOptions, WalletOptions } from './options.ts'
@@ -72,7 +73,10 @@ export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
       // `c.res` includes the headers that other middleware has set so far.
       return own(ownResponse(admission.response, c.res.headers))
     }
-    if (admission.kind === 'paid') attachPaid(c, admission)
+    if (admission.kind === 'paid') {
+      attachPaid(c, admission)
+      c.req.raw = withoutConditions(c.req.raw)
+    }
     await next()
     if (admission.kind === 'free') return own(c.res)
     if (c.error === undefined) return own(await soldResponse(admission, () => c.res, c.req.raw.signal))

@@ -51,6 +51,7 @@ export function purchaseOf(
     verifiedAt,
     unsettled: async (reason) => {
       free?.()
+      seller.abandoned.count(payment.payer)
       if (credential.protocol === 'mpp') return requestPayment(context, { protocol: 'mpp', reason })
       return unsettledResponse(credential, payment.payer, reason)
     },

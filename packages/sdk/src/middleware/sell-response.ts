@@ -1,18 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Paid } from './admission.ts'
 import { bufferResponse, type HeaderValues, headerOf } from './buffer-response.ts'
+import { conditions } from './conditions.ts'
 import { exposeHeaders, isTargetedCaching, privateCacheControl, type ReadableBy } from './headers.ts'
 import { isSold } from './sold-status.ts'
 
 /**
- * Buffers what the handler writes to a Node response and sends it after payment. Never rejects, because there is no
- * caller to catch it. `before` is as in `bufferResponse`.
+ * Buffers what the handler writes to a Node response and sends it after payment. Removes the conditions of the request. Never rejects, because there
+ * is no caller to catch it. `before` is as in `bufferResponse`.
  */
 export async function sellResponse(
   paid: Paid & { readonly cors: ReadableBy },
   res: ServerResponse,
   before?: HeaderValues,
 ): Promise<void> {
+  for (const name of conditions) delete res.req.headers[name]
   const response = bufferResponse(res, { bodyBytesMax: paid.bodyBytesMax, cors: paid.cors, before })
   if ((await Promise.race([response.finished, leftOf(res)])) === 'left') {
     if (paid.abandon()) return

@@ -91,7 +91,8 @@ export interface Credential {
 export function proposalOf(url: URL, quote: Quote): ProposedPayment {
   return {
     url: url.href,
-    host: url.hostname,
+    // DNS reads a name with a final dot as the same one.
+    host: url.hostname.replace(/\.$/, ''),
     protocol: quote.protocol,
     method: quote.method,
     amountUsd: formatUsd(quote.usd),
