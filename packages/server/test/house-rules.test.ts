@@ -164,6 +164,7 @@ const sharedState: ReadonlyMap<string, string> = new Map([
   ['main.ts', 'the program itself: it runs once in a process'],
   ['files/hash-worker.ts', 'the program of a thread: each thread has its own'],
   ['platform/random.ts', 'random bytes that nobody has used yet'],
+  ['platform/undici.ts', 'the function that loads the parts of a package'],
   ['platform/memory.ts', 'the garbage collector, of which a process has one'],
   ['platform/db/db.ts', 'names computed from constant texts'],
   ['platform/db/statement.ts', 'texts computed from constant parts'],

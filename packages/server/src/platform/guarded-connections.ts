@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import { type CollectedBytes, collectBytes } from '@purser/protocol'
-import { buildConnector, type Dispatcher, errors, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import type { Deadline } from './deadline.ts'
+import { buildConnector, type Connector, errors, Pool } from './undici.ts'
 
 /** Destination of a request: the origin in the URL, at the address that was checked for it. */
 interface Destination {
@@ -182,7 +183,7 @@ function allocate(length: number): Buffer<ArrayBuffer> {
 }
 
 /** HTTP/1.1 only, so that one request uses one connection, and closing it ends whatever the receiver sends. */
-function openPool({ url, address }: Destination, limits: ConnectionLimits, connect: buildConnector.connector): Pool {
+function openPool({ url, address }: Destination, limits: ConnectionLimits, connect: Connector): Pool {
   return new Pool(url.origin, {
     connect: connectTo(address, connect, receivedBytesMax(limits)),
     connections: limits.connectionsPerGroup,
@@ -197,7 +198,7 @@ function openPool({ url, address }: Destination, limits: ConnectionLimits, conne
 }
 
 /** Connects only to the checked address, whatever the name resolves to now; the certificate must still match the name. */
-function connectTo(address: string, connect: buildConnector.connector, bytesMax: number): buildConnector.connector {
+function connectTo(address: string, connect: Connector, bytesMax: number): Connector {
   return (options, callback) => {
     connect({ ...options, hostname: address }, (...[error, socket]) => {
       if (error !== null) return callback(new ConnectFailure(error), null)

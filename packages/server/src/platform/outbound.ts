@@ -1,9 +1,10 @@
 import { collectBytes, countChunks } from '@purser/protocol'
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import { instantOf } from './clock.ts'
 import { createFairSemaphore } from './fair-semaphore.ts'
 import { parseRedirect } from './parse-url.ts'
 import { inClientSpan } from './tracing/spans.ts'
+import { Pool, requestWith } from './undici.ts'
 
 /** Why an outbound request got no response. Its message contains no address: addresses may contain keys. */
 export class OutboundError extends Error {
@@ -182,7 +183,7 @@ async function sendOnce<T>(
     timer = startTimer(ms)
   }
   try {
-    const { statusCode, body: received } = await pool.request({
+    const { statusCode, body: received } = await requestWith(pool, {
       path,
       method,
       headers,

@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto'
 import { type HdCurve, type Keccak, keccak256, type Recover } from '@purser/protocol'
-import { createKeccak } from 'hash-wasm'
 import { createDomainSeparators, type DomainSeparators } from './domain-separators.ts'
 
 /** The elliptic curve and hash functions. Also passed to the protocol's key derivation. */
@@ -33,7 +32,11 @@ function hmacSha512(key: Uint8Array, message: Uint8Array): Uint8Array {
 }
 
 async function createFastKeccak(): Promise<Keccak> {
-  const hasher = await createKeccak(256)
+  // The entry of the package has all of its functions: 0.8 MB of heap.
+  const { default: hashes } = (await import('hash-wasm/dist/keccak.umd.min.js' as string)) as {
+    default: Pick<typeof import('hash-wasm'), 'createKeccak'>
+  }
+  const hasher = await hashes.createKeccak(256)
   const keccak: Keccak = (bytes) => hasher.init().update(bytes).digest('binary')
   const probe = new Uint8Array([1, 2, 3])
   return Buffer.compare(keccak(probe), keccak256(probe)) === 0 ? keccak : keccak256
