@@ -4,8 +4,10 @@ import { z } from 'zod'
 import { createChains } from '../src/chain/chains.ts'
 import { followLanes } from '../src/chain/lanes/follow.ts'
 import { createLanes, scopeOf, sharesOf } from '../src/chain/lanes/lanes.ts'
+import { createOverdueLog } from '../src/chain/lanes/overdue.ts'
 import { resumeLanes } from '../src/chain/lanes/resume.ts'
-import { createOverdueLog, type LaneParts, sendLanes } from '../src/chain/lanes/send.ts'
+import { createSearches } from '../src/chain/lanes/searches.ts'
+import { type LaneParts, sendLanes } from '../src/chain/lanes/send.ts'
 import type { LaneKey } from '../src/chain/lanes/store.ts'
 import type { ChainTransactionId, LaneHandler, LaneTransaction, MinedTransaction, Signer } from '../src/chain/port.ts'
 import { createSignatures } from '../src/chain/signatures/signatures.ts'
@@ -87,8 +89,8 @@ export async function aLane(options: StageOptions) {
 export type Stage = Awaited<ReturnType<typeof aLane>>
 
 /** The memory of a process that drives lanes. */
-export function laneMemory(deps: LaneParts['deps']): Pick<LaneParts, 'usedSince' | 'overdue'> {
-  return { usedSince: new Map(), overdue: createOverdueLog(deps) }
+export function laneMemory(deps: LaneParts['deps']): Pick<LaneParts, 'usedSince' | 'searches' | 'overdue'> {
+  return { usedSince: new Map(), searches: createSearches(), overdue: createOverdueLog(deps) }
 }
 
 /** Leases all lanes of a network for a test that runs them step by step, also from another process. */
@@ -112,10 +114,12 @@ export async function startLanes({ db, lanes, handler }: Pick<Stage, 'db' | 'lan
   lanes.start([handler])
 }
 
-/** One pass over a leased and resumed lane: sends, then follows. Returns how many transactions are still open. */
+/** One pass over a leased and resumed lane: sends, then follows. Returns how many transactions were still open before the searches that it began. */
 export async function passLane(parts: LaneParts, { sender }: LaneKey): Promise<number> {
   await sendLanes(parts, [sender])
-  return followLanes(parts, [sender])
+  const open = await followLanes(parts, [sender])
+  await parts.searches.settled()
+  return open
 }
 
 export async function aSigner(): Promise<Signer> {

@@ -3,8 +3,9 @@ import type { Tx } from '../../platform/db/db.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx } from '../../platform/leases/store.ts'
 import type { NodeVerdict, Receipt } from '../port.ts'
-import type { Handlers, LaneHandler, LaneTransaction, MinedTransaction } from './port.ts'
-import { insertFoundAttempt, listKnownHashes, markFinal, markReorganized } from './recovery-store.ts'
+import type { Handlers, LaneTransaction, MinedTransaction } from './port.ts'
+import { markReorganized } from './recovery-store.ts'
+import { handlerOf, logNotFollowed, searchReplaced } from './replaced.ts'
 import { fillGap } from './resume.ts'
 import {
   type Attempts,
@@ -12,18 +13,10 @@ import {
   broadcast,
   isolateFailures,
   type LaneParts,
-  notifySent,
   replace,
   toLaneTransaction,
 } from './send.ts'
-import {
-  type AttemptRow,
-  findCallData,
-  type LaneTransactionRow,
-  listOpen,
-  lockTransaction,
-  markMined,
-} from './store.ts'
+import { type LaneTransactionRow, listOpen, markMined } from './store.ts'
 
 /** A transaction that is not mined within this many block times is replaced at a higher fee. */
 const stuckBlocks = 5
@@ -67,7 +60,9 @@ async function followReceipts(parts: LaneParts, senders: readonly Address[]): Pr
   const shown = new Set(known.flatMap(({ transaction: { id } }) => (unconfirmed.has(id) ? [] : [id])))
   for (const id of shown) parts.usedSince.delete(id)
   // A transaction whose receipt no node delivers is neither missing nor known: it waits, and others are followed.
-  const missing = sent.filter(({ id }) => !shown.has(id) && (found.has(id) || !unread.has(id)))
+  const missing = sent.filter(
+    ({ id }) => !shown.has(id) && (found.has(id) || !unread.has(id)) && !parts.searches.isRunning(id),
+  )
   const counted = missing.filter((transaction) => countOf(transaction) > transaction.nonce)
   const losses = await lossesOf(parts, counted, attempts)
   const agreedCount = oncePerSender((sender) => parts.chain.transactionCount(sender))
@@ -155,18 +150,18 @@ async function followMissing(parts: LaneParts, transaction: LaneTransactionRow, 
   const now = parts.deps.clock.now().getTime()
   const latest = attempts.get(transaction.id)?.at(-1)
   if (latest === undefined) return
-  const resolveIfLost = async (known: Losses): Promise<boolean> => {
-    if (!hasLongBeenLost(parts, transaction, known)) return false
-    await resolveReplaced(parts, transaction, latest).finally(() => parts.usedSince.delete(transaction.id))
-    return true
+  const searchIfLost = (known: Losses): boolean => {
+    const isLost = hasLongBeenLost(parts, transaction, known)
+    if (isLost) parts.searches.begin(transaction, (stopped) => searchReplaced(parts, transaction, latest, stopped))
+    return isLost
   }
-  if (transactionCount > transaction.nonce && (await resolveIfLost(losses))) return
+  if (transactionCount > transaction.nonce && searchIfLost(losses)) return
   if (now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
   await advanceByOthers(parts, transaction, hashes)
   const [response] = await broadcast(parts, [transaction], attempts)
   // Most nodes say that the nonce is used, though the preferred one does not count it.
   const isTooLow = response?.outcome === 'nonce-too-low' && transactionCount <= transaction.nonce
-  if (isTooLow && (await resolveIfLost(await lossesOf(parts, [transaction], attempts)))) return
+  if (isTooLow && searchIfLost(await lossesOf(parts, [transaction], attempts))) return
   // A higher fee helps only the lowest pending nonce, and only when the nodes accept the transaction.
   const stuckMs = Math.max(parts.chain.network.blockTimeMs * stuckBlocks, 10_000)
   if (now - latest.createdAt.getTime() <= stuckMs || response?.outcome !== 'sent') return
@@ -192,33 +187,6 @@ function returnToSent({ deps, handlers, leased }: LaneParts, transaction: LaneTr
   return fencedTx(deps.db, leased, async (tx) => {
     if ((await markReorganized(tx, leased, transaction.id)) === 0) return
     await notifyReorganized(handlers, tx, toLaneTransaction(transaction, transaction.minedHash ?? '0x'))
-  })
-}
-
-/**
- * Resolves a transaction whose nonce was used by a transaction that is not one of its attempts. After a restore that is usually an attempt that the
- * database lost. When the chain has a transaction with the same calls, at this nonce or another, it is stored as an attempt and followed as usual.
- * Otherwise the transaction can never be mined, and its handler is called. Throws while no node can search; the caller retries.
- */
-async function resolveReplaced(parts: LaneParts, transaction: LaneTransactionRow, latest: AttemptRow): Promise<void> {
-  const { deps, chain, handlers, leased } = parts
-  const { sender, nonce, network, toAddress: to, value, createdAt: since } = transaction
-  const { data, before } = await findCallData(deps.db, transaction.id)
-  const call = { sender, nonce, calls: [...before, { to, data, value }] }
-  const isOurs = (hashes: readonly string[]) => listKnownHashes(deps.db, network, hashes)
-  const hash = await chain.findSameCall(call, { since, isOurs })
-  const details = { network, sender, nonce: nonce.toString(), transactionId: transaction.id, hash }
-  await fencedTx(deps.db, leased, async (tx) => {
-    const locked = await lockTransaction(tx, leased, transaction.id)
-    if (locked?.status !== 'sent') return
-    if (hash !== undefined) {
-      deps.log.warn(details, 'a transaction was mined as an attempt that the database does not have')
-      if (await insertFoundAttempt(tx, latest, hash)) await notifySent(handlers, tx, [toLaneTransaction(locked, hash)])
-      return
-    }
-    deps.log.error(details, 'a nonce was used outside its lane, and the planned call was not found on chain')
-    await markFinal(tx, transaction.id)
-    await notifyReplaced(handlers, tx, toLaneTransaction(locked, latest.hash))
   })
 }
 
@@ -311,24 +279,8 @@ function advance(parts: AdvanceParts, some: readonly Found[], head: bigint): Pro
   })
 }
 
-/** Logs that one transaction could not be followed. The next turn retries. */
-function logNotFollowed({ deps }: Pick<LaneParts, 'deps'>, { id }: LaneTransactionRow, error: unknown): void {
-  deps.log.error({ err: error, transactionId: id }, 'a transaction could not be followed; retrying')
-}
-
-/** Throws for a purpose without a handler. Its transactions stay unchanged until a process with a handler follows them. */
-function handlerOf(handlers: Handlers, purpose: string): LaneHandler {
-  const handler = handlers.get(purpose)
-  if (handler === undefined) throw new Error(`no handler for transactions of ${purpose}`)
-  return handler
-}
-
 async function notifyReorganized(handlers: Handlers, tx: Tx, gone: LaneTransaction): Promise<void> {
   await handlers.get(gone.purpose)?.onReorganized?.(tx, [gone])
-}
-
-async function notifyReplaced(handlers: Handlers, tx: Tx, replaced: LaneTransaction): Promise<void> {
-  await handlerOf(handlers, replaced.purpose).onReplaced(tx, [replaced])
 }
 
 /** `isNews`: the handler was not called for that block yet. */

@@ -9,10 +9,12 @@ import { startDueLoop } from '../../platform/work/due-work.ts'
 import { type RunningLoop, startLoop } from '../../platform/work/loop.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
 import { followLanes } from './follow.ts'
+import { createOverdueLog } from './overdue.ts'
 import type { AccountPlan, ChainTransactionId, Handlers, LaneHandler, LaneSigner, Lanes } from './port.ts'
 import { listRecentSenders, markReopened } from './recovery-store.ts'
 import { resumeLanes } from './resume.ts'
-import { createOverdueLog, type LaneParts, logStalled, sendLanes } from './send.ts'
+import { createSearches } from './searches.ts'
+import { type LaneParts, logStalled, sendLanes } from './send.ts'
 import {
   countOpen,
   findNextNonce,
@@ -29,8 +31,7 @@ import {
 
 /** Milliseconds between two comparisons of the idle networks, in one statement, with what is open: other processes plan too. */
 const idlePollMs = 250
-const failureMs = 500
-const leaseMsDefault = 6_000
+const [failureMs, leaseMsDefault] = [500, 6_000]
 /** Most transactions of an account in flight (nodes keep 16 of each in any case), and most of them that are sent alone. */
 const [openMaxDefault, singleMax] = [10, 3]
 
@@ -232,8 +233,8 @@ export class LaneDriver {
     this.#options = options
     const { deps, chains, network, sponsor, handlers } = options
     const signerOf = (account: Address) => this.#signerOf(account)
-    const overdue = createOverdueLog(deps)
-    this.#base = { deps, chain: chains.on(network), signerOf, sponsor, handlers, usedSince: new Map(), overdue }
+    const memory = { usedSince: new Map(), searches: createSearches(), overdue: createOverdueLog(deps) }
+    this.#base = { deps, chain: chains.on(network), signerOf, sponsor, handlers, ...memory }
   }
 
   /** Processes every account with open transactions once. Returns the milliseconds until the next turn, or undefined when nothing is open. */
@@ -255,9 +256,9 @@ export class LaneDriver {
     return Math.min(pollMsOf(network), ...[...this.#accounts.values()].map((account) => this.#pollMs(account, now)))
   }
 
-  /** Resolves when the following in progress has ended. */
+  /** Stops searches, and resolves when they and the following in progress have ended. */
   async waitUntilIdle(): Promise<void> {
-    await this.#following
+    await Promise.all([this.#following, this.#base.searches.stop()])
   }
 
   #signerOf(account: Address): LaneSigner {

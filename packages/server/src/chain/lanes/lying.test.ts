@@ -17,8 +17,10 @@ import {
   weiOf,
 } from '../../../test/lane-stage.ts'
 import { aKeptLog } from '../../../test/log-lines.ts'
-import { type LyingNode, startLyingNode, withHighBaseFee } from '../../../test/lying-node.ts'
+import { type LyingNode, type NodeResponse, startLyingNode, withHighBaseFee } from '../../../test/lying-node.ts'
 import { sql } from '../../platform/db/db.ts'
+import { followLanes } from './follow.ts'
+import { sendLanes } from './send.ts'
 
 // The first of three nodes lies. It does not vote against the others where they compare receipts, so that nobody suspends it.
 let database: TestDatabase
@@ -44,7 +46,7 @@ afterAll(async () => {
 async function aStage(
   clock: ReturnType<typeof aStillClock>,
   confirmationDepth = 1,
-  own: Pick<StageOptions, 'rpcUrls' | 'log'> = {},
+  own: Pick<StageOptions, 'rpcUrls' | 'log' | 'rpcTimeoutMs'> = {},
 ): Promise<Stage> {
   const rpcUrls = [liar.url, dev.rpcUrl, dev.rpcUrl]
   const stage = await aLane({ db: database.db, dev, clock, rpcUrls, confirmationDepth, ...own })
@@ -104,6 +106,33 @@ test.each(['0x1', '0xffffff'])(
     expect(await effectsOf(database.db, payment.id)).toEqual(['sent', 'replaced'])
   },
 )
+
+test('a node that does not end its search for a lost transaction delays no other one', async () => {
+  const clock = aStillClock()
+  const stage = await aStage(clock, 1, { rpcTimeoutMs: 120_000 })
+  const lost = await planPayment(stage)
+  await useNonce(stage)
+  const searching = Promise.withResolvers<void>()
+  const stalled = Promise.withResolvers<NodeResponse>()
+  liar.lie('eth_getLogs', () => {
+    searching.resolve()
+    return stalled.promise
+  })
+  const step = async () => {
+    clock.forward(30_000)
+    await sendLanes(stage.parts, [stage.lane.sender])
+    await followLanes(stage.parts, [stage.lane.sender])
+  }
+  for (let steps = 0; steps < 8; steps += 1) await step()
+  await searching.promise
+  const other = await planPayment(stage)
+  await step()
+  expect(await effectsOf(database.db, other.id)).toEqual(['sent', 'mined', 'final'])
+  expect(await effectsOf(database.db, lost.id)).toEqual(['sent'])
+  stalled.resolve({ result: [] })
+  await stage.parts.searches.settled()
+  expect(await effectsOf(database.db, lost.id)).toEqual(['sent', 'replaced'])
+})
 
 test('a node that counts no transaction does not hide that the nonce was used elsewhere', async () => {
   const clock = aStillClock()

@@ -5,9 +5,11 @@ import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx, type LeaseSet } from '../../platform/leases/store.ts'
 import { type Fees, replacementFees, takesDataGas } from '../fees/fees.ts'
 import type { Chain, FeeSponsor, SendResponse, SignedTransaction, TempoFields, TempoTransaction } from '../port.ts'
+import type { OverdueLog } from './overdue.ts'
 import type { CoversRaise, Handlers, LaneSigner, LaneTransaction } from './port.ts'
 import { listEarlierRaw, listKnownHashes, listLatestRaw } from './recovery-store.ts'
 import { affordableFees, feesForMoreGas, lacksGas } from './replacement.ts'
+import type { Searches } from './searches.ts'
 import {
   type AttemptRow,
   type CallData,
@@ -34,34 +36,8 @@ export interface LaneParts {
   readonly leased: LeaseSet
   /** The time at which a quorum first found a transaction’s nonce used without a receipt of ours: milliseconds by transaction id. */
   readonly usedSince: Map<string, number>
+  readonly searches: Searches
   readonly overdue: OverdueLog
-}
-
-/** A transaction that is open for longer is overdue: each network mines and confirms in less than a minute. Also the time between two lines. */
-const overdueMs = 600_000
-
-export interface OverdueLog {
-  /** Logs the oldest overdue transaction of each account, at most once in ten minutes for an account. */
-  report(open: readonly LaneTransactionRow[], attempts: ReadonlyMap<string, readonly AttemptRow[]>): void
-}
-
-export function createOverdueLog({ clock, log }: Pick<Deps, 'clock' | 'log'>): OverdueLog {
-  const loggedMs = new Map<Address, number>()
-  return {
-    report(open, attempts) {
-      const now = clock.now().getTime()
-      const overdue = open.filter(({ createdAt }) => now - createdAt.getTime() > overdueMs)
-      for (const [sender, at] of loggedMs) if (now - at > overdueMs) loggedMs.delete(sender)
-      for (const [sender, [oldest]] of Map.groupBy(overdue, (one) => one.sender)) {
-        if (oldest === undefined || loggedMs.has(sender)) continue
-        loggedMs.set(sender, now)
-        const { id: transactionId, network, nonce, purpose, status, createdAt: since } = oldest
-        const hashes = (attempts.get(transactionId) ?? []).map(({ hash }) => hash)
-        const details = { network, sender, nonce: nonce.toString(), transactionId, purpose, status, since, hashes }
-        log.warn(details, 'a transaction is open for more than ten minutes')
-      }
-    },
-  }
 }
 
 /** Accounts that are processed in parallel after their batch failed. */

@@ -150,11 +150,16 @@ export interface QuorumReads {
   /**
    * The hash of a transaction of the account with exactly these calls, at this nonce or another, confirmed by a majority. Hashes that `isOurs`
    * returns are skipped. The transaction was not made before `since`. Undefined when none is found, which proves nothing: nodes without historical
-   * state do not find transfers of native coin. Throws `chain-unavailable` when no node could search, or when a node does not end its search.
+   * state do not find transfers of native coin. Throws `chain-unavailable` when no node could search, when a node does not end its search, or once
+   * `stopped` is aborted.
    */
   findSameCall(
     call: SentCallId,
-    options: { readonly since: Date; readonly isOurs: (hashes: readonly Hex[]) => Promise<ReadonlySet<string>> },
+    options: {
+      readonly since: Date
+      readonly isOurs: (hashes: readonly Hex[]) => Promise<ReadonlySet<string>>
+      readonly stopped?: AbortSignal
+    },
   ): Promise<Hex | undefined>
   /**
    * Up to 500 authorizations, in one call to each node, at the payment depth if no finality is given. By EIP-3009 an authorization is void at

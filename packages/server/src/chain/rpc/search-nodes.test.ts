@@ -114,7 +114,11 @@ function searchesOver(kinds: readonly Kind[]) {
         const use = await createAuthorizationUse(parts).findAuthorizationUse(id, { since })
         return 'receipt' in use ? use.receipt.transactionHash : undefined
       },
-      call: () => createSameCall(parts).findSameCall(call, { since, isOurs: async () => new Set() }),
+      call: (stopped?: AbortSignal) =>
+        createSameCall(parts).findSameCall(call, {
+          ...{ since, isOurs: async () => new Set() },
+          ...(stopped === undefined ? {} : { stopped }),
+        }),
     },
   }
 }
@@ -194,6 +198,19 @@ test.each(names)('the search of a %s fails after an hour when a majority does no
   await pass(600_000)
   await pass(3_600_000)
   expect(await search).toBe(true)
+})
+
+test('a search of a call that is stopped fails at once, at every node', async () => {
+  const { nodes, pass, searches } = searchesOver(['stalls', 'stalls', 'has nothing'])
+  const stopping = new AbortController()
+  const search = searches.call(stopping.signal).catch((error: unknown) => isProblem(error, 'chain-unavailable'))
+  await pass(2_000)
+  stopping.abort()
+  expect(await search).toBe(true)
+  const requested = nodes.map((node) => node.requested())
+  for (const node of nodes) node.answer()
+  await settled()
+  expect(nodes.map((node) => node.requested())).toEqual(requested)
 })
 
 test.each(names)('the search of a %s fails when every node fails', async (name) => {

@@ -14,6 +14,8 @@ interface NodeSearch<T> {
   /** Number of nodes that are a majority of those configured. */
   readonly needed: number
   readonly wait: Wait | undefined
+  /** Once it is aborted, the search ends at every node. */
+  readonly until?: AbortSignal | undefined
   /**
    * Searches one node. Undefined when it has nothing. Once the signal is aborted the result is not used, and the search should end with an error.
    */
@@ -23,11 +25,12 @@ interface NodeSearch<T> {
 /**
  * Returns the first result of any node, so that no node can delay what another one finds. The nodes begin one after the other: each when the one before it
  * has ended without a result, or after two seconds. Undefined when every node that did not fail has ended without a result. Throws
- * `chain-unavailable` when all nodes failed, or when a node has not ended in time and the others have no result; throws any other error of a search at once.
+ * `chain-unavailable` when all nodes failed, when a node has not ended in time and the others have no result, or once `until` is aborted; throws any other
+ * error of a search at once.
  */
 export function searchNodes<T>(
   nodes: readonly Rpc[],
-  { needed, wait = pause, search }: NodeSearch<T>,
+  { needed, wait = pause, until, search }: NodeSearch<T>,
 ): Promise<T | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<T | undefined>()
   const stopping = new AbortController()
@@ -58,8 +61,14 @@ export function searchNodes<T>(
       await Promise.race([searchOne(rpc), wait(aloneMs, stopped)])
     }
   }
+  const stop = () => reject(fail('chain-unavailable', {}, new Error('the search was stopped')))
+  until?.addEventListener('abort', stop)
+  if (until?.aborted) stop()
   // The other nodes cannot help a single one.
   if (nodes.length > 1) limit(searchMsMax)
   void begin()
-  return promise.finally(() => stopping.abort())
+  return promise.finally(() => {
+    until?.removeEventListener('abort', stop)
+    stopping.abort()
+  })
 }
