@@ -39,7 +39,7 @@ export function openRuns(): Runs {
 const windowMs = 60_000
 const payersMax = 10_000
 
-/** Counts handler runs that are not paid: their payers left, or the settlement failed for good. */
+/** Counts handler runs that are not paid: their payers left, or the payments cannot be settled. */
 export interface AbandonedRuns {
   readonly count: (payer: string | null) => void
   /**
