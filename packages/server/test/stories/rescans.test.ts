@@ -64,6 +64,33 @@ test('a rescan of a transaction with many transfers locks the network for a limi
   expect(again.count).toBe(600n)
 }, 60_000)
 
+test('a rescan books a movement once, however often the address was registered and deleted, and after each registration', async () => {
+  const org = await world.organisation()
+  const { id, txHash } = await aLateWallet(org, 3)
+  const { db } = world.database
+  const again = async (walletId: string): Promise<string> => {
+    const path = `/wallet-infra/byo-wallets/${walletId}`
+    const { body } = await world.call(org.testKey, 'GET', path)
+    expect((await world.call(org.testKey, 'DELETE', path)).status).toBe(204)
+    const { address } = z.object({ address: z.string() }).parse(body)
+    const wallet = { address, chain: 'base-sepolia', supportedTokens: ['USDC'] }
+    const made = await world.call(org.testKey, 'POST', '/wallet-infra/byo-wallets', wallet)
+    return String(made.body.id)
+  }
+  const third = await again(await again(id))
+  const walletsOf = async () => {
+    expect((await rescan(org, txHash)).status).toBe(200)
+    const rows = await db.many(
+      z.object({ walletId: z.string() }),
+      sql`select wallet_id from wallet_transactions where organisation_id = ${org.id} and tx_hash = ${txHash}`,
+    )
+    return rows.map(({ walletId }) => walletId)
+  }
+  expect(await walletsOf()).toEqual([third, third, third])
+  await again(third)
+  expect(await walletsOf()).toEqual([third, third, third])
+}, 60_000)
+
 test('while a network is locked, a rescan of what is booked answers, and of all other rescans one waits at the network', async () => {
   const [busy, other, reader] = [await world.organisation(), await world.organisation(), await world.organisation()]
   const known = await aLateWallet(reader, 2)

@@ -8,7 +8,7 @@ import type { Page } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { lostAt, networkFor, refuseServiceAddress } from '../chains/index.ts'
 import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/index.ts'
-import { unwatchAddress, type WatchHead, watchAddress } from './deposits/watch.ts'
+import { unwatchAddress, type WatchHead, watchByoAddress } from './deposits/watch.ts'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
 import type { ByoWallet, NewByoWallet, WalletChange } from './schema.ts'
@@ -51,7 +51,7 @@ export async function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promis
     const inserted = await insertByoWallet(tx, ctx.tenant, wallet)
     if (!inserted) throw alreadyRegistered(await findByoWalletAt(tx, ctx.tenant, wallet))
     await countOrRefuse(tx, ctx, 'byoWallets')
-    await watchAddress(ctx, tx, { ...wallet, walletId: wallet.id })
+    await watchByoAddress(ctx, tx, { ...wallet, walletId: wallet.id })
     const details = { address: wallet.address, chain: wallet.chain, network: wallet.network }
     await ctx.audit(tx, { action: 'wallets.byo.create', target: wallet.id, details })
     await ctx.idempotency?.commit(tx, wallet.id)

@@ -149,6 +149,27 @@ test('a transfer counts from shortly before the wallet was watched until it no l
   expect(counted({ until: at(60_000), untilBlock: 6n, network: 'eth-sepolia' }), 'another network').toBe(1)
 })
 
+test('of the wallets that an organisation registered at one address, one after the other, one has the movement: the newest that accepts the token', () => {
+  const at = (ms: number) => instantOf(blockSeconds * 1_000 + ms)
+  const first = watch('byw_1', bob, { since: at(-60_000), until: at(1_000) })
+  const second = watch('byw_2', bob, { since: at(2_000), until: at(3_000) })
+  const live = watch('byw_3', bob, { since: at(4_000) })
+  for (const watches of [
+    [first, second, live],
+    [live, second, first],
+  ])
+    expect(booked(base, [transfer({})], watches)).toEqual([['byw_3', 'in', 'transfer']])
+  expect(booked(base, [transfer({})], [first, second]), 'none is registered').toEqual([['byw_2', 'in', 'transfer']])
+  const others = { ...live, tokens: ['USDT'] }
+  expect(booked(base, [transfer({})], [first, others]), 'only the first one reports it').toEqual([
+    ['byw_1', 'in', 'transfer'],
+  ])
+  const foreign: WatchRow = { ...first, organisationId: 'org_2' }
+  expect(booked(base, [transfer({})], [foreign, live]).map(([id]) => id)).toEqual(['byw_1', 'byw_3'])
+  const elsewhere = [first, live].map((one): WatchRow => ({ ...one, network: 'eth-sepolia' }))
+  expect(booked(base, [transfer({})], elsewhere)).toEqual([['byw_3', 'in', 'unsupported']])
+})
+
 test('on Tempo a fee is booked as a fee, and money that the guard of receive policies keeps gets its own kind', () => {
   const pathUsd = tokenOf(tempo)
   const transfers = [

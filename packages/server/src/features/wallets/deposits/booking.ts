@@ -44,10 +44,12 @@ export interface Ledger {
   readonly timeOf: (blockNumber: bigint) => bigint
   /** Whether transfers from long before the address was watched count: only in a manual rescan. */
   readonly countsEarlier: boolean
+  /** Wallets that have rows of these transactions: before a newer wallet at their address, a movement is theirs. */
+  readonly bookedWallets?: ReadonlySet<string>
 }
 
 /** A block's time may be behind ours because of its producer's clock; its transfers must still count. */
-const clockFaultMsMax = 900_000
+export const clockFaultMsMax = 900_000
 
 /** A virtual address: 4 bytes that name its master, these 10, and 6 of its own (TIP-1022). */
 const virtualPattern = /^0x[0-9a-f]{8}(?:fd){10}[0-9a-f]{12}$/
@@ -73,6 +75,7 @@ export function bookingsOf(ledger: Ledger): Booking[] {
           isWatching(watch, { blockNumber: transfer.blockNumber, at }, ledger),
         ),
         ledger,
+        token.symbol,
       )
     const sides = { senders: here(transfer.from), receivers: here(transfer.to) }
     const origin = originOf(ledger, transfer)
@@ -128,25 +131,42 @@ function isOver(watch: WatchRow, { blockNumber, at }: BlockPosition, network: Ne
 
 /**
  * Prefers the tenant's wallets at the address that were created for this network, if there are any. Managed wallets always count: the service
- * can move their money on every network, and screening holds only what their own ledger has.
+ * can move their money on every network, and screening holds only what their own ledger has. Of the customer's wallets that an organisation registered
+ * at the address for one network, one after the other, one counts, so that a movement is booked once however often the address was registered.
  */
-function nearest(watches: readonly WatchRow[], { network }: Ledger): WatchRow[] {
+function nearest(watches: readonly WatchRow[], ledger: Ledger, symbol: string): WatchRow[] {
+  const { network } = ledger
   const here = watches.filter((watch) => watch.network === network.name)
   const walletsHere = new Set(here.map(({ walletId }) => walletId))
   const organisationsHere = new Set(here.map(({ organisationId }) => organisationId))
+  const counting = watches.filter(
+    (watch) =>
+      watch.network === network.name ||
+      (!walletsHere.has(watch.walletId) && (isManaged(watch) || !organisationsHere.has(watch.organisationId))),
+  )
+  const oneOfEach = new Map<string, WatchRow>()
+  for (const watch of counting) {
+    const key = isManaged(watch) ? watch.walletId : `${watch.organisationId} ${watch.network}`
+    const other = oneOfEach.get(key)
+    if (other === undefined || (!isManaged(watch) && isPreferred(watch, other, ledger, symbol)))
+      oneOfEach.set(key, watch)
+  }
+  // A wallet of several networks has a watch for each.
   const seen = new Set<string>()
-  return watches.filter((watch) => {
-    const isHere = watch.network === network.name
-    if (
-      !isHere &&
-      (walletsHere.has(watch.walletId) || (!isManaged(watch) && organisationsHere.has(watch.organisationId)))
-    )
-      return false
-    // A wallet of several networks has a watch for each.
-    const isFirst = !seen.has(watch.walletId)
-    seen.add(watch.walletId)
-    return isFirst
-  })
+  return [...oneOfEach.values()].filter(({ walletId }) => !seen.has(walletId) && seen.add(walletId))
+}
+
+/**
+ * Whether a movement is booked for the first of two wallets that an organisation registered for one network: for the one that accepts the token, because
+ * only that one reports it; then for the one that has rows of the transaction; then for the newer one.
+ */
+function isPreferred(watch: WatchRow, other: WatchRow, { bookedWallets }: Ledger, symbol: string): boolean {
+  const [accepts, otherAccepts] = [watch.tokens.includes(symbol), other.tokens.includes(symbol)]
+  if (accepts !== otherAccepts) return accepts
+  const [isBooked, isOtherBooked] = [bookedWallets?.has(watch.walletId), bookedWallets?.has(other.walletId)]
+  if (isBooked !== isOtherBooked) return isBooked === true
+  if (watch.since.getTime() !== other.since.getTime()) return watch.since > other.since
+  return watch.until === null || (other.until !== null && watch.until > other.until)
 }
 
 /** The sender of a transfer; behind a virtual address, the sender of the transfer to it in the same transaction. */

@@ -26,9 +26,17 @@ export async function rescan(ctx: Ctx, { chain, txHash }: RescanRequest): Promis
   const network = networkFor(chain, ctx.tenant.environment)
   const { receipt, header } = await readTransaction(ctx, network, txHash)
   const { organisationId } = ctx.tenant
-  const finding = { headers: [header], transfers: receipt.transfers, countsEarlier: true, organisationId }
+  const known = await listKnownRows(ctx.db, network.name, txHash, organisationId)
+  const bookedWallets = new Set(known.flatMap(({ status, walletId }) => (status === 'withdrawn' ? [] : [walletId])))
+  const finding = {
+    headers: [header],
+    transfers: receipt.transfers,
+    countsEarlier: true,
+    organisationId,
+    bookedWallets,
+  }
   const bookings = await listBookings(ctx.db, network, finding)
-  const changes = reconcile(bookings, await listKnownRows(ctx.db, network.name, txHash, organisationId))
+  const changes = reconcile(bookings, known)
   if (changes.inserted.length + changes.moved.length + changes.replaced.length > 0)
     for (const piece of piecesOf(bookings)) await store(ctx, network, piece)
   return ctx.db.tx(async (tx) => {

@@ -1,12 +1,13 @@
 import type { Address, Network } from '@purser/protocol'
 import type { BlockHeader, TokenTransfer } from '../../../chain/blocks/port.ts'
+import { instantOf } from '../../../platform/clock.ts'
 import type { Queryable, Tx } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
 import type { Deps } from '../ports.ts'
 import { isOnHold } from '../screening/next.ts'
 import { followTaint } from '../screening/taint.ts'
 import type { Change } from '../screening/taint-store.ts'
-import { type Booking, bookingsOf } from './booking.ts'
+import { type Booking, bookingsOf, clockFaultMsMax } from './booking.ts'
 import { type Cursor, lockCursor, moveCursor, rememberBlocks, type WatcherLease } from './cursor-store.ts'
 import { windowOf } from './range-size.ts'
 import { reconcile } from './reconcile.ts'
@@ -88,6 +89,7 @@ export interface Finding {
   readonly headers: readonly Pick<BlockHeader, 'number' | 'timestampSeconds'>[]
   readonly transfers: readonly TokenTransfer[]
   readonly countsEarlier: boolean
+  readonly bookedWallets?: ReadonlySet<string>
   /** Books for this organisation alone. */
   readonly organisationId?: string
   readonly isAdding?: boolean
@@ -104,8 +106,13 @@ export async function book(deps: ScanDeps, tx: Tx, network: Network, finding: Fi
 /** The bookings of a finding, whether or not they are stored. */
 export async function listBookings(db: Queryable, network: Network, finding: Finding): Promise<readonly Booking[]> {
   if (finding.transfers.length === 0) return []
-  const accounts = [...new Set(finding.transfers.flatMap(({ from, to }): Address[] => [from, to]))]
-  const watches = await listWatchesAt(db, network.isTestnet ? 'test' : 'live', accounts, finding.organisationId)
+  const addresses = [...new Set(finding.transfers.flatMap(({ from, to }): Address[] => [from, to]))]
+  const oldest = Math.min(...finding.headers.map(({ timestampSeconds }) => Number(timestampSeconds)))
+  const watches = await listWatchesAt(db, network.isTestnet ? 'test' : 'live', {
+    addresses,
+    endedAfter: instantOf(oldest * 1_000 - clockFaultMsMax),
+    organisationId: finding.organisationId,
+  })
   const times = new Map(finding.headers.map(({ number, timestampSeconds }) => [number, timestampSeconds]))
   const timeOf = (number: bigint): bigint => {
     const time = times.get(number)

@@ -47,6 +47,33 @@ export async function endWatches(tx: Tx, tenant: Tenant, walletId: string, until
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${walletId} and until is null`)
 }
 
+/** Most ended watches of one address that are kept for the wallets that an organisation registered for one network. */
+const endedWatchesMax = 8
+
+/**
+ * Deletes the oldest ended watches of the customer's wallets at an address if there are more than are kept. The oldest that is kept begins where they
+ * began, so that a transfer that was not read yet is still booked.
+ */
+export async function mergeEndedWatches(
+  tx: Tx,
+  tenant: Tenant,
+  { address, network }: Pick<Watch, 'address' | 'network'>,
+): Promise<void> {
+  await tx.run(sql`
+    with ended as (
+      select wallet_id, row_number() over (order by until desc, wallet_id desc) as place from watched_addresses
+      where address = ${Buffer.from(address.slice(2), 'hex')} and organisation_id = ${tenant.organisationId}
+        and environment = ${tenant.environment} and network = ${network} and until is not null and wallet_id like 'byw\\_%'),
+    merged as (
+      delete from watched_addresses
+      where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and network = ${network}
+        and wallet_id in (select wallet_id from ended where place > ${endedWatchesMax})
+      returning since)
+    update watched_addresses set since = least(since, (select min(since) from merged))
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and network = ${network}
+      and wallet_id = (select wallet_id from ended where place = ${endedWatchesMax}) and exists (select from merged)`)
+}
+
 /** Number of watches, including ended ones. */
 export async function countWatches(db: Queryable, environment: Environment): Promise<number> {
   const row = await db.one(
@@ -136,12 +163,17 @@ export const WatchRow = z.object({
 })
 export type WatchRow = z.output<typeof WatchRow>
 
-/** All watches of the addresses, including ended ones, of one organisation or of all. */
+export interface WatchesAt {
+  readonly addresses: readonly Address[]
+  readonly endedAfter: Date
+  readonly organisationId?: string | undefined
+}
+
+/** The watches of the addresses that did not end before `endedAfter`, of one organisation or of all. */
 export function listWatchesAt(
   db: Queryable,
   environment: Environment,
-  addresses: readonly Address[],
-  organisationId?: string,
+  { addresses, endedAfter, organisationId }: WatchesAt,
 ): Promise<WatchRow[]> {
   const bytes = addresses.map((address) => Buffer.from(address.slice(2), 'hex'))
   return db.many(
@@ -150,6 +182,7 @@ export function listWatchesAt(
     select wallet_id, network, chain, organisation_id, environment, '0x' || encode(address, 'hex') as address, tokens, since, until, until_block,
       is_until_newest
     from watched_addresses where address = any(${bytes}::bytea[]) and environment = ${environment}
+      and (until is null or until > ${endedAfter})
       and ${organisationId === undefined ? sql`true` : sql`organisation_id = ${organisationId}`} order by wallet_id, network`,
   )
 }

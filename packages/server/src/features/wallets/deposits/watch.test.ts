@@ -42,6 +42,35 @@ test('a wallet is watched from the commit that registers it until the one that d
   expect(await watchesOf(wallet.id)).toEqual([{ ...watched, isEnded: true }])
 })
 
+test('however often an address is registered and deleted, a few of its ended watches are kept, and the oldest begins where the first did', async () => {
+  const org = await world.organisation()
+  const first = await world.wallet(org)
+  const address = first.address
+  const began = await world.database.db.one(
+    z.object({ since: z.date() }),
+    sql`select since from watched_addresses where wallet_id = ${first.id}`,
+  )
+  const other = await world.wallet(org)
+  await world.call(org.testKey, 'DELETE', `/wallet-infra/byo-wallets/${other.id}`)
+  let last: string = first.id
+  for (let turn = 0; turn < 12; turn++) {
+    await world.call(org.testKey, 'DELETE', `/wallet-infra/byo-wallets/${last}`)
+    const wallet = { address, chain: 'base-sepolia', supportedTokens: ['USDC'] }
+    const made = await world.call(org.testKey, 'POST', '/wallet-infra/byo-wallets', wallet)
+    expect(made.status).toBe(201)
+    last = String(made.body.id)
+  }
+  const rows = await world.database.db.many(
+    z.object({ walletId: z.string(), since: z.date(), isEnded: z.boolean() }),
+    sql`select wallet_id, since, until is not null as is_ended from watched_addresses
+      where address = ${Buffer.from(address.slice(2), 'hex')} order by wallet_id`,
+  )
+  expect(rows.filter(({ isEnded }) => !isEnded).map(({ walletId }) => walletId)).toEqual([last])
+  expect(rows.filter(({ isEnded }) => isEnded)).toHaveLength(8)
+  expect(Math.min(...rows.map(({ since }) => since.getTime()))).toBe(began.since.getTime())
+  expect(await watchesOf(other.id)).toHaveLength(1)
+})
+
 test('a refused registration leaves nothing watched', async () => {
   const org = await world.organisation('hobby')
   await world.wallet(org)

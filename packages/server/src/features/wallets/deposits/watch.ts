@@ -4,7 +4,7 @@ import type { Tenant } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import type { Ctx } from '../ports.ts'
 import { blockMsOf } from './booking.ts'
-import { endWatches, insertWatches, type Watch } from './watch-store.ts'
+import { endWatches, insertWatches, mergeEndedWatches, type Watch } from './watch-store.ts'
 
 type WatchCtx = Pick<Ctx, 'clock'> & { readonly tenant: Tenant }
 
@@ -17,6 +17,12 @@ const watchesMax = 1_000
  */
 export function watchAddress(ctx: WatchCtx, tx: Tx, watch: Watch): Promise<void> {
   return watchAddresses(ctx, tx, [watch])
+}
+
+/** As `watchAddress`, for a wallet of the customer: ended watches of its address that the organisation registered before are merged. */
+export async function watchByoAddress(ctx: WatchCtx, tx: Tx, watch: Watch): Promise<void> {
+  await watchAddress(ctx, tx, watch)
+  await mergeEndedWatches(tx, ctx.tenant, watch)
 }
 
 /** As `watchAddress`, for up to 1,000 addresses in one statement. */
