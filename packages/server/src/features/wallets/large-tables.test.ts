@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { findKeyOfAddress } from './managed/source-store.ts'
-import { amountsOnHold, listDueDeposits, markDepositsDue } from './screening/deposit-store.ts'
+import { amountsOnHold, listDueDeposits } from './screening/deposit-store.ts'
+import { firstPlace, markPendingDepositsDue, markSendersDue } from './screening/follow-store.ts'
 import { listSweeps } from './sweep/store.ts'
 import { listPlanned } from './sweep/tempo-store.ts'
 
@@ -86,6 +87,7 @@ async function blocksRead(ask: (recorder: Queryable) => Promise<unknown>): Promi
 }
 
 const tenant = { organisationId: 'org_1', environment: 'test' } as const
+const step = { after: firstPlace, now: new Date(0), most: 1_000 }
 
 test.each<[string, (recorder: Queryable) => Promise<unknown>]>([
   ['the key of an address', (on) => findKeyOfAddress(on, `0x${'0'.repeat(36)}1234`)],
@@ -112,9 +114,10 @@ test.each<[string, (recorder: Queryable) => Promise<unknown>]>([
     (on) => listPlanned(on, 'tempo-moderato', { most: 20, cursors: new Map() }),
   ],
   [
-    'deposits that a new list makes due',
-    (on) => markDepositsDue(on, { senders: ['0xlisted'], now: new Date(0), since: new Date(0) }),
+    'deposits from the senders that a new list adds',
+    (on) => markSendersDue(on, { ...step, senders: ['0xlisted'], since: new Date(0) }),
   ],
+  ['pending deposits that a new list makes due', (on) => markPendingDepositsDue(on, step)],
   ['a page of a wallet’s sweeps', (on) => listSweeps(on, tenant, 'mwt_1', { limit: 20, after: undefined })],
 ])('%s is found without reading the table', async (_, ask) => {
   // Twenty places read about eleven blocks each; the tables have thousands.

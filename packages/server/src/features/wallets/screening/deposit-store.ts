@@ -94,26 +94,6 @@ export async function markDepositsScreened(tx: Tx, screenings: readonly DepositS
     where w.id = given.id and w.organisation_id = given.organisation_id and w.environment = given.environment`)
 }
 
-/**
- * Makes deposits due now: every pending one, and those from these senders, in lower case, that are not clear or came after `since`. The rows are
- * locked in the order of their ids, as where blocks are booked, so that neither waits for the other in a circle.
- */
-export async function markDepositsDue(
-  tx: Queryable,
-  { senders, now, since }: { readonly senders: readonly string[]; readonly now: Date; readonly since: Date },
-): Promise<void> {
-  await tx.run(sql`
-    with due as (
-      select id from wallet_transactions where direction = 'in' and aml_status = 'pending' and aml_due_at > ${now}
-      union
-      select id from wallet_transactions
-      where direction = 'in' and lower(from_address) = any(${senders}::text[]) and (aml_status <> 'clear' or created_at >= ${since})
-    ), locked as materialized (
-      select id from wallet_transactions where id in (select id from due) order by id for update
-    )
-    update wallet_transactions set aml_due_at = ${now} from locked where wallet_transactions.id = locked.id`)
-}
-
 /** Expression on `opening_amounts o`: what is booked, such as by a rescan, up to its block. */
 const bookedAtOpening: Sql = bookedUpTo({
   walletId: sql`o.wallet_id`,

@@ -116,35 +116,3 @@ export async function listLastScreenings(
       order by s.id desc limit 1) as last`,
   )
 }
-
-const Follow = z.object({ listVersion: z.bigint(), listAsOf: z.date() })
-
-/** The list that wallets were last compared with; undefined before the first comparison. */
-export function readFollow(db: Queryable): Promise<z.output<typeof Follow> | undefined> {
-  return db.maybeOne(Follow, sql`select list_version, list_as_of from screening_follow`)
-}
-
-/** Lets one transaction at a time compare wallets with a list, until it ends. An advisory lock, since the row may not exist yet. */
-export async function lockFollow(tx: Tx): Promise<void> {
-  await tx.run(sql`select pg_advisory_xact_lock(hashtextextended('purser.screening_follow', 0))`)
-}
-
-export async function upsertFollow(tx: Tx, follow: z.output<typeof Follow>): Promise<void> {
-  await tx.run(sql`
-    insert into screening_follow (id, list_version, list_as_of) values (true, ${follow.listVersion}, ${follow.listAsOf})
-    on conflict (id) do update set list_version = excluded.list_version, list_as_of = excluded.list_as_of`)
-}
-
-/** Makes wallets due now: every pending one, and those with these addresses, in lower case. The rows are locked in the order of their ids. */
-export async function markWalletsDue(tx: Tx, addresses: readonly string[], now: Date): Promise<void> {
-  await tx.run(sql`
-    with due as (
-      select id from byo_wallets where deleted_at is null and organisation_id is not null and aml_status = 'pending'
-      union
-      select id from byo_wallets
-      where deleted_at is null and organisation_id is not null and lower(address) = any(${addresses}::text[])
-    ), locked as materialized (
-      select id from byo_wallets where id in (select id from due) order by id for update
-    )
-    update byo_wallets set aml_due_at = ${now} from locked where byo_wallets.id = locked.id`)
-}
