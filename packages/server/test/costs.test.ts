@@ -35,10 +35,14 @@ test.each<readonly [id: string, body: unknown, cost: number]>([
   expect(costOf(id, body)).toBe(cost)
 })
 
+const daysAgo = (days: number): Date => new Date(Date.UTC(2026, 10, 1) - days * 86_400_000)
+
 test.each<readonly [id: string, query: unknown, cost: number | undefined]>([
-  ['payments.statistics', { interval: 'day' }, 5],
-  ['payments.logs.summary', {}, 5],
-  ['account.paymentLogs.summary', {}, 5],
+  ['payments.statistics', { interval: 'hour', from: daysAgo(1.9), to: daysAgo(0) }, 5],
+  ['payments.statistics', { interval: 'day', from: daysAgo(30), to: daysAgo(0) }, 20],
+  ['payments.statistics', { interval: 'day', from: daysAgo(200), to: daysAgo(0) }, 105],
+  ['payments.logs.summary', {}, 20],
+  ['account.paymentLogs.summary', {}, 20],
   ['payments.statistics', { interval: 'minute' }, 20],
   ['registry.routes.list', {}, undefined],
   ['registry.routes.list', { host: 'api.example.com' }, undefined],
