@@ -77,6 +77,11 @@ export function networkName(name: string): string {
     .join(' ')
 }
 
+/** Whether the text is a decimal amount above zero. */
+export function isAmount(text: string): boolean {
+  return /^\d+(?:\.\d+)?$/.test(text) && /[1-9]/.test(text)
+}
+
 /** Returns a sentence with the numbers of movements of money that wait, are open or failed; it leaves out those that are zero. */
 export function movementWords(
   shown: string,

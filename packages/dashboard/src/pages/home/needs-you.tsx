@@ -1,5 +1,5 @@
-import type { PaymentStatistics } from '@purser/sdk'
-import { useQueries, useQuery } from '@tanstack/react-query'
+import type { PaymentStatistics, Usage } from '@purser/sdk'
+import { type UseQueryResult, useQueries, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CircleCheck, Fuel, Gauge, ServerOff, UserCheck, WebhookOff } from 'lucide-react'
 import { chainsQuery } from '../../api/chains.ts'
@@ -23,10 +23,64 @@ const gasShareMin = 0.8
 
 /** The work that waits for the reader: approvals, money on hold, gas budgets that run out, networks without a node, endpoints that are off or fail, quotas that run out; and how full the plan is. */
 export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undefined }) {
+  const usage = useQuery(usageQuery(usePurser()))
+  useRefreshOn(['payment.', 'vault.'], usageKey)
+  const { needs, error, readAgain } = useNeeds(statistics, usage)
+  return (
+    // On a phone the cards are in the column of the page, and what waits comes first.
+    <div className="flex min-w-0 flex-col gap-5 max-lg:contents">
+      <Card title="Needs attention" className="max-lg:order-first">
+        {error !== null ? (
+          <ErrorBlock error={error} onRetry={readAgain} />
+        ) : needs === undefined ? (
+          <Skeleton lines={2} />
+        ) : needs.length === 0 ? (
+          <p className="flex items-center gap-2 text-ink-2">
+            <CircleCheck className="size-4 text-settled" aria-hidden /> Nothing needs your attention.
+          </p>
+        ) : (
+          <ul className="flex flex-col gap-2.5">
+            {needs.map(({ key, ...need }) => (
+              <NeedItem key={key} {...need} />
+            ))}
+          </ul>
+        )}
+      </Card>
+      <Card title="This month’s plan">
+        {usage.data !== undefined ? (
+          <Quotas quotas={quotasOf(usage.data)} />
+        ) : usage.error === null ? (
+          <Skeleton lines={5} />
+        ) : (
+          <ErrorBlock error={usage.error} onRetry={() => usage.refetch()} />
+        )}
+      </Card>
+    </div>
+  )
+}
+
+function NeedItem({ icon, text, to, search = {}, details }: Omit<Need, 'key'>) {
+  return (
+    <li className="flex gap-2 [&_svg]:mt-0.5 [&_svg]:size-4 [&_svg]:shrink-0 [&_svg]:text-held">
+      {icon}{' '}
+      <span className="min-w-0 break-words">
+        {to === undefined ? (
+          text
+        ) : (
+          <Link to={to} search={search} className="underline">
+            {text}
+          </Link>
+        )}
+        {details}
+      </span>
+    </li>
+  )
+}
+
+/** Reads all that can wait for the reader. `needs` is undefined until each of its sources is read; a failure to read what is on hold is a need itself. */
+function useNeeds(statistics: PaymentStatistics | undefined, usage: Pick<UseQueryResult<Usage>, 'data' | 'isPending'>) {
   const purser = usePurser()
   const onHold = useQuery(holdsQuery(purser))
-  const usage = useQuery(usageQuery(purser))
-  useRefreshOn(['payment.', 'vault.'], usageKey)
   const chains = useQuery(chainsQuery(purser))
   const webhooks = useQuery({
     queryKey: ['webhooks', 'needs'],
@@ -40,7 +94,6 @@ export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undef
   const readAgain = () => {
     for (const read of [waiting, chains, webhooks]) if (read.error !== null) void read.refetch()
   }
-  const quotas = quotasOf(usage.data)
   const approvals = waiting.data?.items.length ?? 0
   const needs: readonly Need[] = [
     ...(approvals === 0
@@ -65,7 +118,7 @@ export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undef
       text: `Deliveries to ${new URL(url).host} fail.`,
       to: `/webhooks/${id}`,
     })),
-    ...quotas
+    ...quotasOf(usage.data)
       .filter(isNearlyUsed)
       .map((quota) => ({ key: quota.name, icon: <Gauge />, text: `${quota.label}: ${quotaWords(quota)} used.` })),
   ]
@@ -75,49 +128,7 @@ export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undef
     !usage.isPending &&
     chains.data !== undefined &&
     webhooks.data !== undefined
-  return (
-    // On a phone the cards are in the column of the page, and what waits comes first.
-    <div className="flex min-w-0 flex-col gap-5 max-lg:contents">
-      <Card title="Needs attention" className="max-lg:order-first">
-        {error !== null ? (
-          <ErrorBlock error={error} onRetry={readAgain} />
-        ) : !isReady ? (
-          <Skeleton lines={2} />
-        ) : needs.length === 0 ? (
-          <p className="flex items-center gap-2 text-ink-2">
-            <CircleCheck className="size-4 text-settled" aria-hidden /> Nothing needs your attention.
-          </p>
-        ) : (
-          <ul className="flex flex-col gap-2.5">
-            {needs.map(({ key, icon, text, to, search = {}, details }) => (
-              <li key={key} className="flex gap-2 [&_svg]:mt-0.5 [&_svg]:size-4 [&_svg]:shrink-0 [&_svg]:text-held">
-                {icon}{' '}
-                <span className="min-w-0 break-words">
-                  {to === undefined ? (
-                    text
-                  ) : (
-                    <Link to={to} search={search} className="underline">
-                      {text}
-                    </Link>
-                  )}
-                  {details}
-                </span>
-              </li>
-            ))}
-          </ul>
-        )}
-      </Card>
-      <Card title="This month’s plan">
-        {usage.data !== undefined ? (
-          <Quotas quotas={quotas} />
-        ) : usage.error === null ? (
-          <Skeleton lines={5} />
-        ) : (
-          <ErrorBlock error={usage.error} onRetry={() => usage.refetch()} />
-        )}
-      </Card>
-    </div>
-  )
+  return { needs: isReady ? needs : undefined, error, readAgain }
 }
 
 function waitingWords(waiting: number): string {

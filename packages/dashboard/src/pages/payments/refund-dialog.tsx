@@ -6,7 +6,7 @@ import { Button } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { actualNetwork } from '../../ui/explorer.ts'
 import { Field, Select, TextInput } from '../../ui/form.tsx'
-import { groupDecimal, middleTruncate, networkName } from '../../ui/format.ts'
+import { groupDecimal, isAmount, middleTruncate, networkName } from '../../ui/format.ts'
 import { useIdempotencyKey } from '../../ui/idempotency.ts'
 import { Dialog } from '../../ui/overlay.tsx'
 import { Fact, Facts } from '../../ui/page.tsx'
@@ -21,19 +21,9 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
   const [amount, setAmount] = useState(payment.amount)
   const [reason, setReason] = useState('')
   const [chosen, setChosen] = useState<string>()
-  const wallets = useQuery({
-    queryKey: ['wallets', 'refunding', payment.chain],
-    queryFn: async ({ signal }) => {
-      const { items } = await purser.wallets.master.list({ limit: 100 }, { signal }).page()
-      return items.filter(
-        ({ chain, provisionStatus }) =>
-          actualNetwork(chain, environment) === actualNetwork(payment.chain, environment) &&
-          provisionStatus === 'active',
-      )
-    },
-  })
-  const own = payment.walletId !== null && /^(?:mwt|cad)_/.test(payment.walletId) ? payment.walletId : undefined
-  const from = chosen ?? own ?? wallets.data?.[0]?.id
+  const network = actualNetwork(payment.chain, environment)
+  const { paid, wallets } = useRefundingWallets(payment, network)
+  const from = chosen ?? paid ?? wallets?.[0]?.id
   const { key, onError } = useIdempotencyKey()
   const refund = useMutation({
     mutationFn: () =>
@@ -49,7 +39,7 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
       onClose()
     },
   })
-  const isReadable = /^\d+(?:\.\d+)?$/.test(amount) && !/^0*(?:\.0*)?$/.test(amount)
+  const isReadable = isAmount(amount)
   return (
     <Dialog
       open
@@ -94,17 +84,14 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
         <Field
           label="From"
           fault={
-            wallets.data?.length === 0 && own === undefined
-              ? `You have no managed wallet on ${networkName(actualNetwork(payment.chain, environment))}. Create one under Wallets.`
+            wallets?.length === 0
+              ? `You have no managed wallet on ${networkName(network)}. Create one under Wallets.`
               : undefined
           }
         >
           {(wiring) => (
             <Select {...wiring} value={from ?? ''} onChange={({ target }) => setChosen(target.value)}>
-              {own !== undefined && !wallets.data?.some(({ id }) => id === own) && (
-                <option value={own}>{middleTruncate(own)}</option>
-              )}
-              {wallets.data?.map(({ id, name }) => (
+              {wallets?.map(({ id, name }) => (
                 <option key={id} value={id}>
                   {name ?? middleTruncate(id)}
                 </option>
@@ -130,4 +117,27 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
       </div>
     </Dialog>
   )
+}
+
+interface RefundingWallet {
+  readonly id: string
+  readonly name: string | null
+}
+
+/** Reads the managed wallets on the network that can pay the refund, with the one that was paid: `paid` is its id if it is managed. */
+function useRefundingWallets({ walletId }: Payment, network: string) {
+  const { purser, environment } = useWorkspace()
+  const { data } = useQuery({
+    queryKey: ['wallets', 'refunding', network],
+    queryFn: async ({ signal }) => {
+      const { items } = await purser.wallets.master.list({ limit: 100 }, { signal }).page()
+      return items.filter(
+        ({ chain, provisionStatus }) => actualNetwork(chain, environment) === network && provisionStatus === 'active',
+      )
+    },
+  })
+  const paid = walletId !== null && /^(?:mwt|cad)_/.test(walletId) ? walletId : undefined
+  const isListed = paid === undefined || data?.some(({ id }) => id === paid) === true
+  const wallets: readonly RefundingWallet[] | undefined = isListed ? data : [{ id: paid, name: null }, ...(data ?? [])]
+  return { paid, wallets }
 }

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { chainsQuery } from '../../api/chains.ts'
 import { usePurser } from '../../api/context.ts'
 import { Field, Select, TextInput } from '../../ui/form.tsx'
+import { isAmount } from '../../ui/format.ts'
 import { Network } from '../../ui/network.tsx'
 import { Amount } from '../../ui/values.tsx'
 import { useManagedWallets, useWalletBalances, walletLabel } from './wallets.ts'
@@ -34,11 +35,6 @@ export function whyNotReady({
   if (!isAmount(amount)) return 'Write an amount above zero.'
   if (!isAddress(toAddress)) return 'Write the address of the recipient.'
   return toChain === '' || toToken === '' ? 'Choose what the recipient receives.' : undefined
-}
-
-/** A decimal amount above zero. */
-export function isAmount(text: string): boolean {
-  return /^\d+(?:\.\d+)?$/.test(text) && /[1-9]/.test(text)
 }
 
 function isAddress(text: string): boolean {
