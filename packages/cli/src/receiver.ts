@@ -5,7 +5,7 @@ import { CommandError } from './command.ts'
 export interface Received {
   /** The HTTP status; undefined without a response. */
   readonly status: number | undefined
-  /** Why there was no response. */
+  /** The reason why there was no response. */
   readonly error: string | undefined
   readonly durationMs: number
   /** The first bytes of the response body. */

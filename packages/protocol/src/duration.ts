@@ -1,4 +1,4 @@
-/** Why a text is not a duration. */
+/** The reason why a text is not a duration. */
 export type DurationFault = 'not-a-duration' | 'too-long'
 
 /** The longest duration, in seconds: 3650 days. Plans have lower limits of their own. */

@@ -1,6 +1,6 @@
 import { uint256Max } from './bytes.ts'
 
-/** Why a text is not an amount of a token. */
+/** The reason why a text is not an amount of a token. */
 export type AmountFault = 'not-a-decimal' | 'negative' | 'too-many-digits' | 'too-large'
 
 const textLengthMax = 160

@@ -15,9 +15,10 @@ export type VerifyEd25519 = (
 ) => boolean | Promise<boolean>
 
 /**
- * Why a proof is invalid. `merkle-root-differs`: an item was changed, added, dropped or moved; `manifest-hash-differs`:
- * the items are unchanged, but another part of the manifest is not; `not-included`: the item is not the one that was
- * sealed at that place; `content-differs`: the item was sealed, and the given content is not its content.
+ * The reason why a proof is invalid. `merkle-root-differs`: an item was changed, added, dropped or moved;
+ * `manifest-hash-differs`: the items are unchanged, but another part of the manifest is not; `not-included`: the item
+ * is not the one that was sealed at that place; `content-differs`: the item was sealed, and the given content is not
+ * its content.
  */
 export type SealFault =
   | 'proof-malformed'

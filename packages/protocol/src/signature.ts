@@ -31,10 +31,10 @@ export type Eip6492Signature = {
   readonly inner: Hex
 }
 
-/** Why a text is not a signature of any kind. */
+/** The reason why a text is not a signature of any kind. */
 export type SignatureFault = 'not-hex' | 'too-long' | 'bad-eip6492'
 
-/** Why 65 bytes are not the signature of an ordinary account. A contract account may still accept them. */
+/** The reason why 65 bytes are not the signature of an ordinary account. A contract account may still accept them. */
 export type EcdsaFault = 'bad-v' | 'high-s' | 'out-of-range'
 
 /** The maximum size of a signature, in bytes. Passkey wallets need about 2,000, with the EIP-6492 wrapper. */

@@ -27,7 +27,7 @@ export type StandardWebhook = ServiceWebhook & { readonly id: string }
  */
 export type WebhookMoment = { readonly nowSeconds: number; readonly toleranceSeconds?: number | undefined }
 
-/** Why a webhook is not accepted as sent by the service. */
+/** The reason why a webhook is not accepted as sent by the service. */
 export type WebhookFault =
   | 'id-malformed'
   | 'timestamp-malformed'

@@ -30,7 +30,7 @@ const bannedInProse = /\bheld\b/gi
 const riddle = /\/\*\*[\s*]+The same\b/g
 
 /** A docstring that is a question without its answer: `What a wallet has` are its balances, `How long it waits` a number of milliseconds. */
-const questions = /(?:\/\*\*[\s*]+|"""\s*)(?:How|What|When|Where|Which|Who|Whom|Whose)\b/g
+const questions = /(?:\/\*\*[\s*]+|"""\s*)(?:How|What|When|Where|Which|Who|Whom|Whose|Why)\b/g
 
 /** Where the words may occur, and why. */
 const allowed: readonly (readonly [place: RegExp, words: RegExp, reason: string])[] = [
@@ -126,6 +126,7 @@ test.each([
   ['/**\n * When it expires.\n */', 'When'],
   ['/** Where the files are. */', 'Where'],
   ['/** Which events it gets. */', 'Which'],
+  ['/** Why a key is refused. */', 'Why'],
   ['/** The keys of an organization. */', 'organization'],
   ['const text = normalised(value)', 'normalised'],
   ['const door = payment', 'door'],

@@ -39,7 +39,10 @@ export interface Caller {
   checkedAt: number
 }
 
-/** Why a key is not served: the service does not know it, too many unknown keys were sent, or it cannot be checked. */
+/**
+ * The reason why a key is not served: the service does not know it, too many unknown keys were sent, or it cannot be
+ * checked.
+ */
 export type Refused = 'unknown' | 'too-many' | 'unavailable'
 
 const callersMax = 1_000

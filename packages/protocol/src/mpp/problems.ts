@@ -23,8 +23,8 @@ export const mppProblems = {
 export type MppProblem = keyof typeof mppProblems
 
 /**
- * Why a message is malformed: the problem, the position (JSON Pointer), and a sentence that contains no text of the
- * message.
+ * The reason why a message is malformed: the problem, the position (JSON Pointer), and a sentence that contains no text
+ * of the message.
  */
 export type MppFault = { readonly reason: MppProblem; readonly path: string; readonly message: string }
 

@@ -29,7 +29,7 @@ export function signedHeader(draft: CredentialDraft, signature: Hex): PaymentHea
   return { header, value: formatMppCredential({ ...draft.credential, payload }) }
 }
 
-/** Why a price cannot be paid with an EIP-3009 signature, or `undefined` if it can. */
+/** Returns why a price cannot be paid with an EIP-3009 signature, or `undefined` if it can. */
 export function whyNotAuthorizable({ token }: Price): OfferRefusalReason | undefined {
   return token.eip3009 && token.eip712 !== null ? undefined : 'token-without-signatures'
 }

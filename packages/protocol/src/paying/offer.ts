@@ -25,7 +25,7 @@ export type CredentialDraft =
       readonly authorization: WireAuthorization
     }
 
-/** Why an offer of a 402 is not payable. */
+/** The reason why an offer of a 402 is not payable. */
 export type OfferRefusalReason =
   | 'unreadable'
   | 'unsupported-scheme'

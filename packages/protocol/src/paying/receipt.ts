@@ -45,7 +45,7 @@ function hashOf(reference: string | undefined): string | undefined {
   return reference !== undefined && /^0x[0-9a-fA-F]{64}$/.test(reference) ? reference : undefined
 }
 
-/** Why a seller refused a payment. */
+/** The reason why a seller refused a payment. */
 export interface PaymentRefusal {
   /** The reason code of the protocol or of the problem record. */
   readonly reason?: string

@@ -91,7 +91,7 @@ export function checkAuthorization(check: AuthorizationCheck): AuthorizationVerd
   return { ok: true, payer, authorization, digest, deployment: undefined, ...proof }
 }
 
-/** Why the payment does not belong to these requirements. Checked before anything is hashed. */
+/** Returns why the payment does not belong to these requirements. Checked before anything is hashed. */
 function whyNotOffered(payload: PaymentPayload, expected: Expected): Reason | undefined {
   const { network, token } = expected
   if (payload.x402Version === 1) {
@@ -111,7 +111,7 @@ function whyNotOffered(payload: PaymentPayload, expected: Expected): Reason | un
   return whyNotDomain(accepted.extra, token)
 }
 
-/** Why the signed authorization does not match the requirements. */
+/** Returns why the signed authorization does not match the requirements. */
 function whyNotPayable(
   payload: PaymentPayload,
   authorization: TransferAuthorization,

@@ -6,8 +6,8 @@ import type { Reason } from './reasons.ts'
 export type JsonObject = { readonly [member: string]: unknown }
 
 /**
- * Why a message is malformed: the reason of the protocol, the position (JSON Pointer), and a sentence that contains no
- * text of the message.
+ * The reason why a message is malformed: the reason of the protocol, the position (JSON Pointer), and a sentence that
+ * contains no text of the message.
  */
 export type MessageFault = { readonly reason: Reason; readonly path: string; readonly message: string }
 

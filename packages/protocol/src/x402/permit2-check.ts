@@ -83,7 +83,7 @@ function whyNotOffered({ payment, scheme, expected }: Permit2Check): Reason | un
   return isUpto ? 'invalid_upto_evm_network_mismatch' : 'invalid_exact_evm_network_mismatch'
 }
 
-/** Why the signed permit does not match the requirements. */
+/** Returns why the signed permit does not match the requirements. */
 function whyNotPayable(check: Permit2Check): Reason | undefined {
   const { payment, scheme, expected, facilitator } = check
   const { permitted, spender, deadline, witness } = payment.payload.permit2Authorization

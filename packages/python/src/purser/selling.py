@@ -701,7 +701,7 @@ def _final_refusal(refusal: _Refusal) -> Optional[SaleResponse]:
 
 
 def _refusal_in(error: Exception, credential: Credential) -> Optional[_Refusal]:
-    """Why the credential is invalid, or None if the error has another cause."""
+    """Returns why the credential is invalid, or None if the error has another cause."""
     if isinstance(error, PaymentRefusedError):
         message = error.problem.get("message")
         text = message if isinstance(message, str) else None

@@ -40,7 +40,7 @@ function paidOf(payment: PaymentRecord) {
   return { amountUsd, token, network, payTo, method, outcome, paymentId: reservationId }
 }
 
-/** Why a call failed, and what the model can do about it. */
+/** The reason why a call failed, and what the model can do about it. */
 interface Failure {
   readonly code: string
   readonly message: string

@@ -149,7 +149,7 @@ function requestOf(
   }
 }
 
-/** Why the credential is invalid, or undefined if the error has another cause. */
+/** Returns why the credential is invalid, or undefined if the error has another cause. */
 function refusalIn(error: unknown, credential: Credential): Refusal | undefined {
   const { protocol } = credential
   if (error instanceof PaymentRefusedError) {

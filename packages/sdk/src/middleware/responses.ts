@@ -84,7 +84,7 @@ export interface Offers {
   readonly mpp: readonly string[]
 }
 
-/** Why a payment was refused, as a reason code of its protocol. */
+/** The reason why a payment was refused, as a reason code of its protocol. */
 export interface Refusal {
   readonly protocol: 'x402' | 'mpp'
   readonly reason: string

@@ -24,7 +24,7 @@ export function choose(payer: Payer, readings: readonly Reading[]): readonly [Qu
   })
 }
 
-/** Why a URL may not be paid at all, whatever it offers, or `undefined` if it may. */
+/** Returns why a URL may not be paid at all, whatever it offers, or `undefined` if it may. */
 export function whyNotThere(payer: Payer, url: URL): Refusal['reason'] | undefined {
   const { hosts } = payer.limits
   const isAllowed = hosts === undefined || hosts.has(url.hostname) || hosts.has(url.host)

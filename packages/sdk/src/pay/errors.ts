@@ -2,7 +2,7 @@ import type { OfferRefusalReason, PaymentRefusal } from '@purser/protocol'
 import type { LedgerEntry } from './ledger.ts'
 import type { PaymentRecord, ProposedPayment } from './payment.ts'
 
-/** Why an offer is refused. */
+/** The reason why an offer is refused. */
 export type RefusalReason = OfferRefusalReason | 'signer-cannot' | 'host-not-allowed' | 'insecure' | 'redirected'
 
 /** A refused offer, or all of them (`*`), with the reason. */

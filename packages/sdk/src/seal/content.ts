@@ -17,9 +17,9 @@ export type Content = Uint8Array | Blob | ReadableStream<Uint8Array> | AsyncIter
 export const contentBytesMax = 268_435_456
 
 /**
- * Why content is not this item's, or `undefined` if it is. Reads at most the item's size and one chunk of a stream
- * and cancels the rest, so endless streams terminate. Rethrows errors of the stream, and throws a `TypeError` for a
- * stream of text.
+ * Returns why content is not this item's, or `undefined` if it is. Reads at most the item's size and one chunk of a
+ * stream and cancels the rest, so endless streams terminate. Rethrows errors of the stream, and throws a `TypeError`
+ * for a stream of text.
  */
 export async function whyNotContent(item: SealedItem, content: Content): Promise<Verdict | undefined> {
   const isInMemory = 'sha256' in content || content instanceof Uint8Array

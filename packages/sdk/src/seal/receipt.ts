@@ -16,7 +16,10 @@ export type ReceiptStatement = {
   readonly transaction: string
 }
 
-/** Why a receipt was not accepted. `keys-unusable` concerns the key set of the caller, all others the receipt. */
+/**
+ * The reason why a receipt was not accepted. `keys-unusable` concerns the key set of the caller, all others the
+ * receipt.
+ */
 export type ReceiptFault = 'receipt-malformed' | 'key-unknown' | 'signature-invalid' | 'keys-unusable'
 
 /** The result of a check. `kid` names the signing key and `statement` is what it signed. */

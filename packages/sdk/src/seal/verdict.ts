@@ -1,8 +1,8 @@
 import type { SealFault, SealStatement } from '@purser/protocol'
 
 /**
- * Why a proof was not accepted. `keys-unusable` concerns the key set of the caller, and `content-too-large` content
- * above `contentBytesMax`; neither means that the proof is invalid. All others concern the proof.
+ * The reason why a proof was not accepted. `keys-unusable` concerns the key set of the caller, and `content-too-large`
+ * content above `contentBytesMax`; neither means that the proof is invalid. All others concern the proof.
  */
 export type Fault = SealFault | 'keys-unusable' | 'content-too-large'
 

@@ -1,10 +1,10 @@
 import type { WebhookFault } from '@purser/protocol'
 
 /**
- * Why a request is not accepted as a delivery of the service. `header-missing` and `header-repeated`: a signing
- * header is absent or occurs more than once. The protocol's faults: the sender does not have the secret, the delivery
- * is too old, or the body was changed (usually parsed and serialized again). `body-malformed` and `event-malformed`:
- * it is signed, but is not an event.
+ * The reason why a request is not accepted as a delivery of the service. `header-missing` and `header-repeated`: a
+ * signing header is absent or occurs more than once. The protocol's faults: the sender does not have the secret, the
+ * delivery is too old, or the body was changed (usually parsed and serialized again). `body-malformed` and
+ * `event-malformed`: it is signed, but is not an event.
  */
 export type WebhookRefusal = WebhookFault | 'header-missing' | 'header-repeated' | 'body-malformed' | 'event-malformed'
 

@@ -54,7 +54,7 @@ async function figuresOf(db: Queryable, partition: string): Promise<Pick<Planned
   return { rows: Number(rows), bytes: Number(bytes) }
 }
 
-/** Why a partition may not be archived yet. */
+/** Returns why a partition may not be archived yet. */
 export async function obstacleOf(
   db: Queryable,
   one: Pick<PartitionedTable, 'table'>,

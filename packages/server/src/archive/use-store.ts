@@ -8,7 +8,8 @@ import { type Partition, type PartitionedTable, plain } from '../platform/db/par
 type Use = readonly [reason: string, is: Sql]
 
 /**
- * Why the rows of a partition are still needed; undefined if they are not. It also runs under a table lock, so each condition reads open rows only.
+ * Returns why the rows of a partition are still needed; undefined if they are not. It also runs under a table lock, so each condition reads open rows
+ * only.
  */
 export async function findUse(
   db: Queryable,

@@ -90,8 +90,8 @@ const allocatedV6 = rangeOf(['2000::/3', 'unallocated'])
 const mappedV4 = rangeOf(['::ffff:0:0/96', 'unallocated'])
 
 /**
- * Why an address, as text, is not a public host's; `undefined` if it is. A mapped IPv4 address is treated as its IPv4 address. Text that
- * does not parse, including a zone index, is `not-an-address`, so that it is never connected to.
+ * Returns why an address, as text, is not a public host's; `undefined` if it is. A mapped IPv4 address is treated as its IPv4 address. Text that does
+ * not parse, including a zone index, is `not-an-address`, so that it is never connected to.
  */
 export function rangeOfAddress(text: string): AddressRange | undefined {
   if (isIPv4(text)) return rangeAmong(rangesV4, parseV4(text))

@@ -12,7 +12,7 @@ export interface CustomerUrls {
   readonly ownHosts?: ReadonlySet<string> | undefined
 }
 
-/** Why a customer's URL is refused. */
+/** The reason why a customer's URL is refused. */
 export type UrlRefusal =
   | 'url-malformed'
   | 'url-too-long'

@@ -20,7 +20,7 @@ import {
 } from './guarded-connections.ts'
 import { inClientSpan } from './tracing/spans.ts'
 
-/** Why a customer's server was not called, or gave no response. */
+/** The reason why a customer's server was not called, or gave no response. */
 type PostFailure = UrlRefusal | 'header-refused' | 'body-too-large' | 'name-unknown' | ReturnType<typeof failureOf>
 
 /** Result of a request. A response contains untrusted text; a failure contains nothing of the URL. */

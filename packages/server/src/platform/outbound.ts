@@ -6,7 +6,7 @@ import { parseRedirect } from './parse-url.ts'
 import { inClientSpan } from './tracing/spans.ts'
 import { Pool, requestWith } from './undici.ts'
 
-/** Why an outbound request got no response. Its message contains no address: addresses may contain keys. */
+/** An outbound request got no response. Its message contains no address: addresses may contain keys. */
 export class OutboundError extends Error {
   /** `no-turn`: a large response, while others were read. */
   readonly kind: 'unreachable' | 'timeout' | 'too-large' | 'no-turn' | 'status' | 'not-json'

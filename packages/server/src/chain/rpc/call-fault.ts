@@ -9,7 +9,7 @@ const codeFaults =
 /** Error messages of the different clients when the account has too little coin for the call's value and gas price. */
 const coinFaults = /insufficient|exceeds balance/i
 
-/** Why the call itself would fail; undefined for a result, and for an error of a node that is unable to answer. */
+/** Returns why the call itself would fail; undefined for a result, and for an error of a node that is unable to answer. */
 export function callFaultOf(response: RpcResponse): 'code' | 'coin' | undefined {
   if (response.ok) return undefined
   if (response.data !== undefined || codeFaults.test(response.message)) return 'code'

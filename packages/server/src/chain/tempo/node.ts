@@ -117,10 +117,10 @@ function quantity(value: bigint): Hex {
 }
 
 /**
- * Why no block can include a transaction with this nonce now. `nonce-too-high`: there is a gap before it, so that its sender must sign another
- * one first; a node accepts and keeps such a transaction, but it may never be mined. `nonce-too-low`: a mined transaction has the nonce, and it is
- * another one. An expiring nonce (TIP-1009) is zero and has neither. Throws `chain-unavailable`. Source: Tempo Transaction specification, "Nonces".
- * The pending nonce is read too, since payments of one sender may follow each other.
+ * Returns why no block can include a transaction with this nonce now. `nonce-too-high`: there is a gap before it, so that its sender must sign
+ * another one first; a node accepts and keeps such a transaction, but it may never be mined. `nonce-too-low`: a mined transaction has the nonce, and
+ * it is another one. An expiring nonce (TIP-1009) is zero and has neither. Throws `chain-unavailable`. Source: Tempo Transaction specification,
+ * "Nonces". The pending nonce is read too, since payments of one sender may follow each other.
  */
 async function nonceFault(
   rpc: Rpc,

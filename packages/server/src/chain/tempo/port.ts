@@ -46,7 +46,9 @@ export interface TempoCall {
   readonly data: Hex
 }
 
-/** Why the latest block would not include a transaction: the token refused, the sender's balance is too low, or the transaction cannot run. */
+/**
+ * The reason why the latest block would not include a transaction: the token refused, the sender's balance is too low, or the transaction cannot run.
+ */
 export type TempoRefusal =
   | 'insufficient-balance'
   | 'insufficient-fee'

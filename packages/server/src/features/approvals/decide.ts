@@ -32,7 +32,7 @@ import {
   takeToApply,
 } from './store.ts'
 
-/** Why a caller may not approve a request; undefined if the caller may. `approvers`: how many people could. */
+/** Returns why a caller may not approve a request; undefined if the caller may. `approvers`: how many people could. */
 function whyNotApprove(
   row: Pick<ApprovalRow, 'status' | 'expiresAt' | 'accountId'>,
   { accountId, approvers, now }: { readonly accountId: string; readonly approvers: number; readonly now: Date },

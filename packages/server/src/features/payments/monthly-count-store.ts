@@ -12,7 +12,7 @@ import type { NewPayment } from './store.ts'
 /** A payment that no longer counts in the month, while its transaction may still be included. */
 export interface UncountedPayment {
   readonly id: PaymentId
-  /** Why the nodes refused the transaction; null if they took it. */
+  /** The reason why the nodes refused the transaction; null if they took it. */
   readonly reason: string | null
 }
 

@@ -30,8 +30,8 @@ export interface Relay {
 }
 
 /**
- * Why a relay ended without its money moving. `reason` is the x402 error code. `nonce-used`: another transaction spent or
- * canceled the nonce. `not-carried`: the chain would accept it, and transactions that carried it moved nothing.
+ * The reason why a relay ended without its money moving. `reason` is the x402 error code. `nonce-used`: another transaction spent or canceled the
+ * nonce. `not-carried`: the chain would accept it, and transactions that carried it moved nothing.
  */
 export interface RelayFault {
   readonly kind: 'expired' | 'nonce-used' | 'canceled' | 'insufficient-balance' | 'refused' | 'not-carried'

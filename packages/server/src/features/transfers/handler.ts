@@ -265,7 +265,7 @@ async function lockSteps(tx: Tx, transactions: readonly LaneTransaction[]): Prom
 }
 
 /**
- * Why the step failed according to its block: it reverted, or it succeeded without a token log of this transfer (a token that takes a fee,
+ * Returns why the step failed according to its block: it reverted, or it succeeded without a token log of this transfer (a token that takes a fee,
  * Tempo's guard of receive policies, which keeps the money).
  */
 function faultOf(step: StepRow, transfer: TransferRow, receipt: Receipt): string | undefined {

@@ -173,7 +173,7 @@ function storingFees(now: Date): Sql {
 
 export interface TransferEnd {
   readonly transferId: TransferId
-  /** Why it failed; undefined if it succeeded. */
+  /** The reason why it failed; undefined if it succeeded. */
   readonly fault: string | undefined
   /** Its block, if that was not stored before. */
   readonly seen?: SeenTransfer | undefined
@@ -248,7 +248,7 @@ export interface Settled {
   /** The transaction that decides it, and its block; undefined if it is not one of the wallet's: `seen` has its hash. */
   readonly transactionId: ChainTransactionId | undefined
   readonly block: AwaitedBlock
-  /** Why it fails; undefined where the money moved. */
+  /** The reason why it fails; undefined where the money moved. */
   readonly fault: string | undefined
   /** The block's data, if it was not stored before. */
   readonly seen?: SeenTransfer | undefined

@@ -33,9 +33,9 @@ async function requestQuote(
 }
 
 /**
- * Why a quote is refused; the adapter's guard has already checked it against the partner's list of contracts. These rules apply to every
- * partner: at most one approval, of the exact amount and to the contract that is then called; no coin but the sent amount; and no expected
- * amount below the slippage.
+ * Returns why a quote is refused; the adapter's guard has already checked it against the partner's list of contracts. These rules apply to every
+ * partner: at most one approval, of the exact amount and to the contract that is then called; no coin but the sent amount; and no expected amount
+ * below the slippage.
  */
 function whyNotTaken(quote: RouteQuote, request: RouteRequest, now: Date): string | undefined {
   const { from, rawAmount } = request

@@ -33,7 +33,7 @@ export interface OffRamp {
   readonly hasCustomers: boolean
   /** Undefined if the partner sends no messages, or the deployment has no key that verifies them. */
   readonly messages?: PartnerMessages | undefined
-  /** Why the partner never takes this token from this network; undefined if it does. */
+  /** Returns why the partner never takes this token from this network; undefined if it does. */
   whyNotTaken(sent: Pick<NewPayout, 'network' | 'token'>): NotTaken | undefined
   /** The rule that a reference breaks for a bank payment in the currency; undefined if it fits. */
   whyNotReference(currency: NewPayout['currency'], reference: string): string | undefined

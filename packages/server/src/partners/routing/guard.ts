@@ -46,9 +46,9 @@ export type GuardReason =
   | 'minimum-too-low'
 
 /**
- * Why a partner's calls must not be signed; undefined when they are safe. Allowed are at most one approval, of exactly the amount and to a listed
- * contract, and exactly one call, to a listed contract, which the adapter decodes completely. The call must spend the requested amount and pay the
- * recipient on the right network, in the right token, at least the quoted minimum. A compromised partner therefore cannot steal funds.
+ * Returns why a partner's calls must not be signed; undefined when they are safe. Allowed are at most one approval, of exactly the amount and to a
+ * listed contract, and exactly one call, to a listed contract, which the adapter decodes completely. The call must spend the requested amount and pay
+ * the recipient on the right network, in the right token, at least the quoted minimum. A compromised partner therefore cannot steal funds.
  */
 export function whyNotSigned(
   calls: readonly PlannedCall[],

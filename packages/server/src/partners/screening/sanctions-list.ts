@@ -1,4 +1,4 @@
-/** Why a list was refused. The current list stays. */
+/** A refused list. The current list stays. */
 export class ListRefused extends Error {
   override readonly name = 'ListRefused'
   readonly code: ListRefusal

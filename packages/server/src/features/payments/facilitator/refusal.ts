@@ -5,7 +5,7 @@ import type { ReadCredential } from '../methods/method.ts'
 import { objectOf } from './paid-resource.ts'
 import type { FacilitatorBody, SettleResponse, VerifyResponse } from './schema.ts'
 
-/** Why a payment is refused, in the protocol's words. The response is still 200. */
+/** The reason why a payment is refused, in the protocol's words. The response is still 200. */
 export interface X402Refusal {
   readonly reason: string
   readonly message: string | undefined

@@ -24,7 +24,7 @@ import { refuseFlagged } from '../plan.ts'
 import type { Ctx, TransferPlan } from '../ports.ts'
 import { type ChallengePayment, headerOf } from './schema.ts'
 
-/** Why a wallet does not pay an offer. */
+/** The reason why a wallet does not pay an offer. */
 export interface OfferRefusal {
   readonly offer: string
   readonly reason:

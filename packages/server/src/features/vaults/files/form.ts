@@ -144,7 +144,7 @@ const nameLengthMax = 255
 /** Most code units of which NFC makes one code point: three letters beyond the basic plane, as U+16128 of Gurung Khema. */
 const unitsPerCharacterMax = 6
 
-/** Why a text is not a valid file name; it follows "the file's name". */
+/** The reason why a text is not a valid file name; it follows "the file's name". */
 export type NameFault = 'is missing' | 'is longer than 255 characters' | 'holds control characters'
 
 /**

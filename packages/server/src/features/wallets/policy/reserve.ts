@@ -199,7 +199,7 @@ function setActualGas(
 
 /** The verdict of a policy about a movement. */
 export interface Reserved {
-  /** Why it was not counted. */
+  /** The reason why it was not counted. */
   readonly refusal?: Problem
   /** The limit above which a person must approve it, if it exceeds that. */
   readonly approvalAbove?: string | undefined

@@ -169,7 +169,7 @@ function sponsoredBy(feeToken: Address) {
   return { feeToken, isSponsored: true, gasLimit: gasOfTempoTransfer, purpose: tempoSweepPurpose } as const
 }
 
-/** Why the latest block would not move the money; the sponsor would pay for a refused transfer. */
+/** Returns why the latest block would not move the money; the sponsor would pay for a refused transfer. */
 async function refusalNow(
   ctx: Pick<System, 'chains'>,
   network: Network,
@@ -229,7 +229,7 @@ function endOf(transfer: SweepTransferRow, receipt: Receipt): End {
   return { sweepId, childAddressId, status: 'swept', txHash: receipt.transactionHash, reason: null, wei }
 }
 
-/** Why the money is not at the master according to the block; undefined if it is. */
+/** Returns why the money is not at the master according to the block; undefined if it is. */
 export function faultOf(
   transfer: Pick<SweepTransferRow, 'asset' | 'fromAddress' | 'toAddress' | 'rawAmount'>,
   receipt: Pick<Receipt, 'status' | 'logs'>,

@@ -106,7 +106,7 @@ function isFit({ awaitsDeposit, deposit }: Payout, { rawAmount, fromAddress }: W
   return awaitsDeposit && deposit?.rawAmount === rawAmount && !sameAddress(deposit.address, fromAddress)
 }
 
-/** Why the tokens must not be sent: a payout that was created long ago may have expired, or may expect another deposit now. */
+/** Returns why the tokens must not be sent: a payout that was created long ago may have expired, or may expect another deposit now. */
 async function whyNotPayable(
   ctx: Pick<Ctx, 'db' | 'tenant'>,
   partner: OffRamp,

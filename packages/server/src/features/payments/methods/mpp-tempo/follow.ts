@@ -220,7 +220,7 @@ export interface ExpectedTransfer {
 
 type Refusal = TempoRefusal | 'malformed'
 
-/** Why a payment ended without money; each has a sentence below. */
+/** The reason why a payment ended without money; each has a sentence below. */
 type TempoFailure =
   | 'transaction_reverted'
   | 'transaction_without_transfer'
