@@ -18,10 +18,14 @@ function aCaller() {
   const addressLimit = { perSecond: 1_000, burst: 1_000 }
   const admit = createAdmission({ keyLimit: { perSecond: 10, burst: 10 }, addressLimit }, clock)
   const ofKey = (apiKeyId: ApiKeyId) => {
-    const charges = replayChargesOf(admit, { actor: { kind: 'api-key', apiKeyId }, shareOwner: 'org_1' })
+    const charges = replayChargesOf(admit, {
+      actor: { kind: 'api-key', apiKeyId },
+      shareOwner: 'org_1',
+      tenant: { environment: 'live' },
+    })
     // Half of the burst is five tokens, and ten are refilled in a second.
     const left = () => Math.round(5 - charges.owe(0) * 10)
-    const request = () => admit.caller({ id: apiKeyId, shareOwner: 'org_1' }, { headers: () => undefined })
+    const request = () => admit.caller({ id: apiKeyId, owner: 'org_1/live' }, { headers: () => undefined })
     return { charges, left, request }
   }
   return { ...ofKey('key_1'), ofKey }

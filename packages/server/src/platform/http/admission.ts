@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { addressBlock } from '@purser/protocol'
 import type { Clock } from '../clock.ts'
-import { type Actor, actorId } from '../ctx.ts'
+import { type Actor, actorId, type Tenant } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
 import type { ReplayCharges } from '../event-streams/replay-cost.ts'
 import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from './limits.ts'
@@ -9,7 +9,10 @@ import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from 
 export interface AdmissionLimits {
   readonly keyLimit: RateLimit
   readonly addressLimit: RateLimit
-  /** For all callers of an organisation together, and of the organisations that one account has on the free plan; no limit if undefined. */
+  /**
+   * For all callers of an organisation in one environment together, and of the organisations that one account has on the free plan, so that test keys cannot
+   * stop live keys; no limit if undefined.
+   */
   readonly organisationLimit?: RateLimit | undefined
 }
 
@@ -20,7 +23,8 @@ export interface Headed {
 
 interface Caller {
   readonly id: string
-  readonly shareOwner: string
+  /** The share owner in one environment. */
+  readonly owner: string
 }
 
 /** Counts requests without a credential against a limit of their address. */
@@ -104,10 +108,12 @@ export function replayChargesOf(admit: Admit, acting: Acting): ReplayCharges {
 interface Acting {
   readonly actor: Actor
   readonly shareOwner: string
+  readonly tenant: Pick<Tenant, 'environment'>
 }
 
-function callerOf({ actor, shareOwner }: Acting): Caller {
-  return { id: actor.kind === 'guest' ? actor.guestId : actorId(actor), shareOwner }
+/** Returns the name and the owner under which the limits count a caller. */
+export function callerOf({ actor, shareOwner, tenant: { environment } }: Acting): Caller {
+  return { id: actor.kind === 'guest' ? actor.guestId : actorId(actor), owner: `${shareOwner}/${environment}` }
 }
 
 /** Creates the limits of one server. They are kept in this process's memory. */
@@ -129,9 +135,9 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
     reply.headers(rateLimitHeaders(limit, admission))
     if (!admission.admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: admission.resetSeconds })
   }
-  const count: Admit['cost'] = ({ id, shareOwner }, cost, reply) => {
+  const count: Admit['cost'] = ({ id, owner }, cost, reply) => {
     check(keyLimit, byKey(id, cost), reply)
-    const shared = byOrganisation?.(shareOwner, cost)
+    const shared = byOrganisation?.(owner, cost)
     if (organisationLimit === undefined || shared === undefined || shared.admitted) return
     // A request that is refused owes nothing.
     byKey.owe(id, -cost)
@@ -151,19 +157,19 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
     staticFiles: ofAddresses(staticFilesLimit),
     caller: (caller, reply) => count(caller, 1, reply),
     cost: count,
-    owe: ({ id, shareOwner }, cost) => Math.max(byKey.owe(id, cost), byOrganisation?.owe(shareOwner, cost) ?? 0),
-    takeOverdue({ id, shareOwner }) {
-      const isFree = overdueOfOwners(shareOwner, 0).remaining > 0
-      return isFree && overdue(id).admitted && overdueOfOwners(shareOwner).admitted
+    owe: ({ id, owner }, cost) => Math.max(byKey.owe(id, cost), byOrganisation?.owe(owner, cost) ?? 0),
+    takeOverdue({ id, owner }) {
+      const isFree = overdueOfOwners(owner, 0).remaining > 0
+      return isFree && overdue(id).admitted && overdueOfOwners(owner).admitted
     },
-    guestCost({ id, shareOwner }, cost, reply) {
+    guestCost({ id, owner }, cost, reply) {
       check(addressLimit, byGuest(id, cost), reply)
-      const shared = byGuestsOf(shareOwner, cost)
+      const shared = byGuestsOf(owner, cost)
       if (shared.admitted) return
       byGuest.owe(id, -cost)
       check(guestsLimit, shared, reply)
     },
-    oweGuest: ({ id, shareOwner }, cost) => Math.max(byGuest.owe(id, cost), byGuestsOf.owe(shareOwner, cost)),
+    oweGuest: ({ id, owner }, cost) => Math.max(byGuest.owe(id, cost), byGuestsOf.owe(owner, cost)),
     guest({ id, ip }, reply) {
       strangers.address(ip, reply)
       const own = byGuest(id, 0)

@@ -1,6 +1,6 @@
-import { actorId, type Caller } from '../ctx.ts'
+import type { Caller } from '../ctx.ts'
 import type { BoundOperation } from '../operation.ts'
-import type { Admit, Headed } from './admission.ts'
+import { type Admit, callerOf, type Headed } from './admission.ts'
 import type { HttpOptions } from './http-options.ts'
 import { type Count, type IdentifyRequest, identify, organisationHeaders } from './identify.ts'
 import { type Reportable, reportResponse } from './response-hooks.ts'
@@ -26,7 +26,7 @@ export function identifyCaller(
     caller: (caller) => {
       reportResponse(request, { caller, route: operation.path, arrivedAt }, options)
       reply.headers(organisationHeaders(caller))
-      admit.caller({ id: actorId(caller.actor), shareOwner: caller.shareOwner }, reply)
+      admit.caller(callerOf(caller), reply)
     },
     address: () => admit.address(request.ip, reply),
     guest: (guestId) => admit.guest({ id: guestId, ip: request.ip }, reply),

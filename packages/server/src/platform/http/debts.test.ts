@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { toyDeps } from '../../../test/toy-deps.ts'
 import type { Db } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
-import { createAdmission } from './admission.ts'
+import { callerOf, createAdmission } from './admission.ts'
 import { createResponseLimits } from './response-size.ts'
 
 /** What callers owe for work that cost more than they had. */
@@ -13,7 +13,7 @@ const clock = { now: () => now }
 const reply = { headers: () => undefined }
 const keyLimit = { perSecond: 1, burst: 10 }
 const admission = () => createAdmission({ keyLimit, addressLimit: { perSecond: 1_000, burst: 1_000 } }, clock)
-const key = { id: 'key_1', shareOwner: 'org_1' }
+const key = { id: 'key_1', owner: 'org_1' }
 
 /** Runs a count and returns how long the caller has to wait; 0 if it is admitted. */
 function waitOf(count: () => void): unknown {
@@ -57,21 +57,34 @@ test('the reads of one key keep the other keys of its organisation waiting for s
   const admit = createAdmission({ keyLimit, addressLimit, organisationLimit }, clock)
   admit.owe(key, 10_000)
   expect(waitOf(() => admit.caller({ ...key, id: 'key_2' }, reply))).toBe(11)
-  expect(waitOf(() => admit.caller({ ...key, shareOwner: 'org_2' }, reply))).toBe(601)
+  expect(waitOf(() => admit.caller({ ...key, owner: 'org_2' }, reply))).toBe(601)
 })
 
 test('a request that one of two limits refuses takes nothing from the other', () => {
   const admit = createAdmission({ keyLimit, addressLimit, organisationLimit }, clock)
-  const keyOf = (name: string) => ({ id: name, shareOwner: 'org_1' })
+  const keyOf = (name: string) => ({ id: name, owner: 'org_1' })
   expect(waitOf(() => admit.cost(keyOf('key_1'), 100, reply))).toBe(0)
   for (let time = 0; time < 3; time += 1) expect(waitOf(() => admit.cost(keyOf('key_2'), 100, reply))).toBe(15)
-  expect(waitOf(() => admit.caller({ id: 'key_2', shareOwner: 'org_2' }, reply))).toBe(0)
+  expect(waitOf(() => admit.caller({ id: 'key_2', owner: 'org_2' }, reply))).toBe(0)
   for (let time = 0; time < 3; time += 1) expect(waitOf(() => admit.cost(keyOf('key_1'), 100, reply))).toBe(95)
+})
+
+test('test keys of an owner use up no requests and no overdue pages of its live keys, nor live keys those of test keys', () => {
+  const admit = createAdmission({ keyLimit, addressLimit, organisationLimit }, clock)
+  const keyOf = (apiKeyId: `key_${string}`, environment: 'test' | 'live') =>
+    callerOf({ actor: { kind: 'api-key', apiKeyId }, shareOwner: 'org_1', tenant: { environment } })
+  for (const name of ['key_1', 'key_2'] as const) admit.owe(keyOf(name, 'test'), 20)
+  const waits = [keyOf('key_3', 'test'), keyOf('key_4', 'live')].map((caller) =>
+    waitOf(() => admit.caller(caller, reply)),
+  )
+  expect(waits).toEqual([11, 0])
+  const overdue = [keyOf('key_5', 'test'), keyOf('key_6', 'test'), keyOf('key_7', 'live')].map(admit.takeOverdue)
+  expect(overdue).toEqual([true, false, true])
 })
 
 test('expensive requests of guests share a limit of the owner, and take nothing from its keys or from small requests', () => {
   const admit = createAdmission({ keyLimit, addressLimit: { perSecond: 1, burst: 10 }, organisationLimit }, clock)
-  const guest = (id: string) => ({ id, shareOwner: 'org_1' })
+  const guest = (id: string) => ({ id, owner: 'org_1' })
   const small = (id: string, ip: string) => waitOf(() => admit.guest({ id, ip }, reply))
   expect(waitOf(() => admit.guestCost(guest('vat_1'), 60, reply))).toBe(0)
   expect(waitOf(() => admit.guestCost(guest('vat_2'), 60, reply))).toBe(15)
@@ -81,7 +94,7 @@ test('expensive requests of guests share a limit of the owner, and take nothing 
 
 test('the guests of one vault keep those of another waiting for seconds, and themselves for minutes', () => {
   const admit = createAdmission({ keyLimit, addressLimit: { perSecond: 1, burst: 60 }, organisationLimit }, clock)
-  const guest = (id: string) => ({ id, shareOwner: 'org_1' })
+  const guest = (id: string) => ({ id, owner: 'org_1' })
   admit.oweGuest(guest('vat_1'), 10_000)
   expect(waitOf(() => admit.guestCost(guest('vat_2'), 60, reply))).toBe(15)
   expect(waitOf(() => admit.guest({ id: 'vat_1', ip: '203.0.113.1' }, reply))).toBe(600)
