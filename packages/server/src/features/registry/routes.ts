@@ -232,7 +232,8 @@ export const registryOperations: readonly Operation<Deps>[] = [
     output: schema.RegistryRoute,
     list: true,
     // No index has what these name: routes are read until a page is full.
-    cost: (_, { q, protocol, maxAmount }) => ((q ?? protocol ?? maxAmount) === undefined ? undefined : searchCost),
+    cost: (_, { host, q, protocol, maxAmount }) =>
+      (host ?? q ?? protocol ?? maxAmount) === undefined ? undefined : searchCost,
     run: (ctx, { query }) => pageOfRoutes(ctx, query),
   }),
   operation({

@@ -377,6 +377,12 @@ export function isConnectTimeout(error: unknown): boolean {
   return error instanceof Error && /timeout expired|timeout exceeded when trying to connect/.test(error.message)
 }
 
+/**
+ * Codes of statements that had no effect and may succeed later (PostgreSQL, appendix A): conflicts and deadlocks, waits for a lock or in a transaction
+ * that took too long, and failures of the disk.
+ */
+const passing = ['40001', '40P01', '55P03', '25P03', '57014', '58030']
+
 function isUnavailable({ code = '' }: pg.DatabaseError): boolean {
-  return /^(57P0|08|53)/.test(code) || code === '57014'
+  return /^(57P0|08|53)/.test(code) || passing.includes(code)
 }

@@ -136,6 +136,16 @@ test('a server without writes is refused where writes are needed, and else its r
   expect(isDatabaseGone((await failure(readOne(open(`${url}&target_session_attrs=read-write`)))).error)).toBe(true)
 })
 
+test.each(['40001', '40P01', '55P03', '25P03', '58030'])(
+  'a statement that failed with %s may succeed later',
+  async (code) => {
+    const { error } = await failure(
+      open(database.url).run({ text: `do $$ begin raise sqlstate '${code}'; end $$`, values: [] }),
+    )
+    expect(isDatabaseGone(error)).toBe(true)
+  },
+)
+
 test('a statement that was parsed before a column was added works after it', async () => {
   const db = open(database.url, { connectionsMax: 1 })
   await db.run(sql`create table widened (id integer)`)
