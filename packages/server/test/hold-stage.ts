@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Address, networkByName, tokenBySymbol } from '@purser/protocol'
 import { z } from 'zod'
 import type { HoldQuestion } from '../src/features/funds/index.ts'
-import { book as bookTransfers, withdraw } from '../src/features/wallets/deposits/store-scan.ts'
+import { listBookings, storeBookings, withdraw } from '../src/features/wallets/deposits/store-scan.ts'
 import { lockRowsAbove } from '../src/features/wallets/deposits/transaction-store.ts'
 import { amountsOnHold } from '../src/features/wallets/screening/deposit-store.ts'
 import { screeningRecurring } from '../src/features/wallets/screening/tasks.ts'
@@ -69,7 +69,8 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
     const timestampSeconds = BigInt(Math.ceil(clock.now().getTime() / 1_000))
     const numbers = new Set(transfers.map(({ blockNumber }) => blockNumber))
     const headers = [...numbers].map((number) => ({ number, timestampSeconds }))
-    await bookTransfers(deps, tx, network, { headers, transfers, countsEarlier: true })
+    const bookings = await listBookings(tx, network, { headers, transfers, countsEarlier: true })
+    await storeBookings(deps, tx, network, { bookings })
   }
   const book = (...movements: readonly Movement[]): Promise<void> => deps.db.tx((tx) => bookIn(tx, ...movements))
 

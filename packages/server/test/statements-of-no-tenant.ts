@@ -47,7 +47,7 @@ export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>
     watched_addresses: 1,
   },
   'wallets/deposits/rollup-store.ts': { wallet_rollups: 1, wallet_transactions: 1 },
-  'wallets/deposits/transaction-store.ts': { wallet_transactions: 11 },
+  'wallets/deposits/transaction-store.ts': { wallet_transactions: 9 },
   'wallets/deposits/watch-store.ts': { watched_addresses: 3 },
   'wallets/managed/auto-store.ts': { reservations: 1, transfers: 1 },
   'wallets/managed/source-store.ts': { master_wallets: 1 },

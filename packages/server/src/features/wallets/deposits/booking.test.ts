@@ -66,8 +66,8 @@ test('a transfer is booked for every wallet at both of its accounts, of every or
   const watches = [watch('byw_1', bob), watch('byw_2', bob, { organisationId: 'org_2' }), watch('byw_3', alice)]
   expect(booked(base, [transfer({})], watches)).toEqual([
     ['byw_1', 'in', 'transfer'],
-    ['byw_2', 'in', 'transfer'],
     ['byw_3', 'out', 'transfer'],
+    ['byw_2', 'in', 'transfer'],
   ])
 })
 
@@ -206,8 +206,8 @@ test('money through a virtual address of Tempo is one deposit: at the virtual ad
   const foreign = [onTempo('mwt_1', bob, { organisationId: 'org_2' }), onTempo('byw_1', virtual)]
   expect(booked(tempo, transfers, foreign)).toEqual([
     ['byw_1', 'in', 'transfer'],
-    ['mwt_1', 'in', 'transfer'],
     ['byw_1', 'out', 'forward'],
+    ['mwt_1', 'in', 'transfer'],
   ])
 })
 

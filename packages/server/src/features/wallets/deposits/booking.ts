@@ -64,6 +64,34 @@ export function isVirtual(address: string): boolean {
  * log in anyone's name, nor for a token that the network's registry does not have.
  */
 export function bookingsOf(ledger: Ledger): Booking[] {
+  return [...bookingsByOrganisation(ledger)].flat()
+}
+
+/** As `bookingsOf`, for one organisation after the other, so that only the bookings of one are in memory. */
+export function* bookingsByOrganisation(ledger: Ledger): Generator<Booking[]> {
+  const watchesAt = Map.groupBy(ledger.watches, ({ address }) => address)
+  const watchesOf = Map.groupBy(ledger.watches, ({ organisationId }) => organisationId)
+  const transfersOf = new Map<WatchRow['organisationId'], TokenTransfer[]>()
+  for (const transfer of ledger.transfers)
+    for (const account of [transfer.from, transfer.to])
+      for (const { organisationId } of watchesAt.get(account) ?? []) {
+        const transfers = transfersOf.get(organisationId) ?? []
+        if (transfers.at(-1) !== transfer) transfers.push(transfer)
+        transfersOf.set(organisationId, transfers)
+      }
+  const legsTo = Map.groupBy(isTempo(ledger.network) ? ledger.transfers : [], legKey)
+  for (const [organisationId, transfers] of transfersOf)
+    yield bookingsOfOne({ ...ledger, transfers, watches: watchesOf.get(organisationId) ?? [] }, legsTo)
+}
+
+/** Transfers by their transaction and recipient. */
+type Legs = ReadonlyMap<string, readonly TokenTransfer[]>
+
+function legKey({ txHash, to }: Pick<TokenTransfer, 'txHash' | 'to'>): string {
+  return `${txHash} ${to}`
+}
+
+function bookingsOfOne(ledger: Ledger, legsTo: Legs): Booking[] {
   const watchesAt = Map.groupBy(ledger.watches, ({ address }) => address)
   return ledger.transfers.flatMap((transfer) => {
     const token = tokenByAddress(ledger.network, transfer.token)
@@ -78,7 +106,7 @@ export function bookingsOf(ledger: Ledger): Booking[] {
         token.symbol,
       )
     const sides = { senders: here(transfer.from), receivers: here(transfer.to) }
-    const origin = originOf(ledger, transfer)
+    const origin = originOf(legsTo, ledger, transfer)
     const book = (watch: WatchRow, direction: 'in' | 'out'): Booking => ({
       tenant: { organisationId: watch.organisationId, environment: watch.environment },
       walletId: watch.walletId,
@@ -170,14 +198,12 @@ function isPreferred(watch: WatchRow, other: WatchRow, { bookedWallets }: Ledger
 }
 
 /** The sender of a transfer; behind a virtual address, the sender of the transfer to it in the same transaction. */
-function originOf({ network, transfers }: Ledger, transfer: TokenTransfer): Address {
+function originOf(legsTo: Legs, { network }: Ledger, transfer: TokenTransfer): Address {
   if (!isTempo(network) || !isVirtual(transfer.from)) return transfer.from
-  const legs = transfers.filter(
+  const legs = (legsTo.get(legKey({ txHash: transfer.txHash, to: transfer.from })) ?? []).filter(
     (leg) =>
-      leg.txHash === transfer.txHash &&
       leg.blockHash === transfer.blockHash &&
       leg.token === transfer.token &&
-      leg.to === transfer.from &&
       leg.rawAmount === transfer.rawAmount &&
       leg.logIndex < transfer.logIndex,
   )

@@ -20,8 +20,10 @@ export function reconcile(bookings: readonly Booking[], rows: readonly KnownRow[
   const moved: { row: KnownRow; booking: Booking }[] = []
   const replaced: KnownRow[] = []
   const open: Booking[] = []
+  const rowAt = new Map(rows.flatMap((row) => (row.status === 'withdrawn' ? [] : [[positionOf(row), row] as const])))
   for (const booking of bookings) {
-    const row = rows.find((known) => free.has(known) && known.status !== 'withdrawn' && isAt(known, booking))
+    const known = rowAt.get(positionOf(booking))
+    const row = known !== undefined && free.has(known) ? known : undefined
     if (row === undefined || !isSameMovement(row, booking)) {
       if (row !== undefined) replaced.push(row)
       if (row !== undefined) free.delete(row)
@@ -34,33 +36,35 @@ export function reconcile(bookings: readonly Booking[], rows: readonly KnownRow[
   const withdrawn = [...free]
     .filter(({ status }) => status === 'withdrawn')
     .sort((left, right) => left.logIndex - right.logIndex)
+  const withdrawnOf = Map.groupBy(withdrawn.toReversed(), movementOf)
   for (const booking of [...open].sort((left, right) => left.logIndex - right.logIndex)) {
-    const row = withdrawn.find((known) => free.has(known) && isSameMovement(known, booking))
+    const row = withdrawnOf.get(movementOf({ ...booking, token: booking.token.address }))?.pop()
     if (row === undefined) inserted.push(booking)
     else moved.push({ row, booking })
-    if (row !== undefined) free.delete(row)
   }
   return { inserted, moved, replaced }
 }
 
-function isAt(row: KnownRow, booking: Booking): boolean {
-  return (
-    row.txHash === booking.txHash &&
-    row.logIndex === booking.logIndex &&
-    row.walletId === booking.walletId &&
-    row.direction === booking.direction
-  )
+function positionOf({
+  txHash,
+  logIndex,
+  walletId,
+  direction,
+}: Pick<Side, 'txHash' | 'logIndex' | 'walletId' | 'direction'>): string {
+  return [txHash, logIndex, walletId, direction].join(' ')
 }
 
 /** Whether both are the same movement for the same wallet, at any log position. */
 function isSameMovement(row: KnownRow, booking: Booking): boolean {
-  return (
-    row.txHash === booking.txHash &&
-    row.walletId === booking.walletId &&
-    row.direction === booking.direction &&
-    row.token === booking.token.address &&
-    row.from === booking.from &&
-    row.to === booking.to &&
-    row.rawAmount === booking.rawAmount
-  )
+  return movementOf(row) === movementOf({ ...booking, token: booking.token.address })
+}
+
+function movementOf({ txHash, walletId, direction, token, from, to, rawAmount }: Side): string {
+  return [txHash, walletId, direction, token, from, to, rawAmount].join(' ')
+}
+
+type Side = Pick<Booking, 'txHash' | 'logIndex' | 'walletId' | 'direction' | 'rawAmount'> & {
+  readonly token: string
+  readonly from: string
+  readonly to: string
 }

@@ -7,6 +7,7 @@ import { rescanTurns } from '../semaphores.ts'
 import type { Booking } from './booking.ts'
 import { listScannedBlocks, lockNetwork } from './cursor-store.ts'
 import { fail } from './errors.ts'
+import { piecesOf } from './pieces.ts'
 import { reconcile } from './reconcile.ts'
 import type { RescanRequest, RescanResult } from './schema.ts'
 import { listBookings, RowsContradicted, storeBookings } from './store-scan.ts'
@@ -38,7 +39,7 @@ export async function rescan(ctx: Ctx, { chain, txHash }: RescanRequest): Promis
   const bookings = await listBookings(ctx.db, network, finding)
   const changes = reconcile(bookings, known)
   if (changes.inserted.length + changes.moved.length + changes.replaced.length > 0)
-    for (const piece of piecesOf(bookings)) await store(ctx, network, piece)
+    for (const piece of piecesOf([bookings], pieceMax)) await store(ctx, network, piece)
   return ctx.db.tx(async (tx) => {
     const rows = await listTransactionsOf(tx, ctx.tenant, { network: network.name, txHash, limit: shownMax })
     if (rows.length === 0) throw fail('deposit-not-found')
@@ -47,25 +48,12 @@ export async function rescan(ctx: Ctx, { chain, txHash }: RescanRequest): Promis
   })
 }
 
-/** Parts of a transaction's bookings in the order of its logs, each with all sides of its transfers. */
-function piecesOf(bookings: readonly Booking[]): Booking[][] {
-  const pieces: Booking[][] = []
-  const inOrder = bookings.toSorted((left, right) => left.logIndex - right.logIndex)
-  for (const [, sides] of Map.groupBy(inOrder, ({ logIndex }) => logIndex)) {
-    const last = pieces.at(-1)
-    if (last === undefined || last.length + sides.length > pieceMax) pieces.push([...sides])
-    else last.push(...sides)
-  }
-  return pieces
-}
-
 /** Stores one part. The rescans of this process take turns at the network, so that its watcher waits for one part at most. */
 async function store(ctx: Ctx, network: Network, bookings: readonly Booking[]): Promise<void> {
-  const { organisationId } = ctx.tenant
   await ctx.withSemaphores(rescanTurns(network.name), () =>
     ctx.db.tx(async (tx) => {
       await lockNetwork(tx, network.name)
-      await storeBookings(ctx, tx, network, { bookings, organisationId }).catch((error: unknown) => {
+      await storeBookings(ctx, tx, network, { bookings }).catch((error: unknown) => {
         throw error instanceof RowsContradicted ? failChain('chain-unavailable', {}, error) : error
       })
     }),

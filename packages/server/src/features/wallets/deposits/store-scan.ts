@@ -7,8 +7,9 @@ import type { Deps } from '../ports.ts'
 import { isOnHold } from '../screening/next.ts'
 import { followTaint } from '../screening/taint.ts'
 import type { Change } from '../screening/taint-store.ts'
-import { type Booking, bookingsOf, clockFaultMsMax } from './booking.ts'
+import { type Booking, bookingsByOrganisation, bookingsOf, clockFaultMsMax, type Ledger } from './booking.ts'
 import { type Cursor, lockCursor, moveCursor, rememberBlocks, type WatcherLease } from './cursor-store.ts'
+import { piecesOf } from './pieces.ts'
 import { windowOf } from './range-size.ts'
 import { reconcile } from './reconcile.ts'
 import {
@@ -22,6 +23,9 @@ import {
 } from './transaction-store.ts'
 import { listWatchesAt } from './watch-store.ts'
 
+/** Most bookings that one transaction of the watcher stores. */
+const pieceMax = 1_000
+
 export type ScanDeps = Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'screening'>
 
 /** Another process leads the network: nothing was written, and the work must stop. */
@@ -32,7 +36,7 @@ export class LeadLost extends Error {
   }
 }
 
-/** A node contradicts rows that may not change on its word: nothing was written. A majority must decide. */
+/** A node contradicts rows that may not change on its word: its transaction wrote nothing. A majority must decide. */
 export class RowsContradicted extends Error {
   readonly rows: readonly TransactionRow[]
 
@@ -65,24 +69,50 @@ export async function requireCursor(tx: Tx, lease: WatcherLease): Promise<Cursor
 }
 
 /**
- * Stores the transfers of a range of blocks and moves the cursor, in one transaction. After a crash the range is either stored or read
- * again, and reading it again changes nothing. Returns the number of new rows. Throws `RowsContradicted` if it would change a
- * confirmed row or, while adding, any.
+ * Stores the transfers of a range of blocks and moves the cursor, in one transaction, or in several if it has more than `pieceMax` bookings. The cursor moves
+ * with the last one. After a crash the range is read again, and what is stored of it does not change. Returns the number of new rows.
+ * Throws `RowsContradicted` if it would change a confirmed row or, while adding, any: the pieces before that are stored.
  */
-export function storeScan(deps: ScanDeps, lease: WatcherLease, network: Network, scan: Scan): Promise<number> {
-  return deps.db.tx(
-    async (tx) => {
-      await requireCursor(tx, lease)
-      const elsewhere = await lockRowsElsewhere(tx, network.name, scan.headers)
-      refuseConfirmed(elsewhere)
-      await withdraw(deps, tx, elsewhere)
-      const inserted = await book(deps, tx, network, { ...scan, countsEarlier: false })
-      await rememberBlocks(tx, network.name, scan.headers, scan.cursor.scanned - windowOf(network))
-      await moveCursor(tx, network.name, scan.cursor)
-      return inserted
-    },
-    { readsByKeys: true },
-  )
+export async function storeScan(deps: ScanDeps, lease: WatcherLease, network: Network, scan: Scan): Promise<number> {
+  const { isAdding } = scan
+  const underLease = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+    deps.db.tx(
+      async (tx) => {
+        await requireCursor(tx, lease)
+        return work(tx)
+      },
+      { readsByKeys: true },
+    )
+  /** Stores a piece, and moves the cursor if no piece follows it. */
+  const storePiece = async (
+    tx: Tx,
+    piece: readonly Booking[],
+    next: readonly Booking[] | undefined,
+  ): Promise<number> => {
+    const inserted = await storeBookings(deps, tx, network, { bookings: piece, isAdding })
+    if (next !== undefined) return inserted
+    await rememberBlocks(tx, network.name, scan.headers, scan.cursor.scanned - windowOf(network))
+    await moveCursor(tx, network.name, scan.cursor)
+    return inserted
+  }
+  const first = await underLease(async (tx) => {
+    const elsewhere = await lockRowsElsewhere(tx, network.name, scan.headers)
+    refuseConfirmed(elsewhere)
+    await withdraw(deps, tx, elsewhere)
+    const ledger = await ledgerOf(tx, network, { ...scan, countsEarlier: false })
+    const pieces = piecesOf(ledger === undefined ? [] : bookingsByOrganisation(ledger), pieceMax)
+    const bookings = pieces.next().value ?? []
+    const next = pieces.next().value
+    return { inserted: await storePiece(tx, bookings, next), pieces, next }
+  })
+  let { inserted, next } = first
+  while (next !== undefined) {
+    const bookings = next
+    const following = first.pieces.next().value
+    inserted += await underLease((tx) => storePiece(tx, bookings, following))
+    next = following
+  }
+  return inserted
 }
 
 export interface Finding {
@@ -92,20 +122,16 @@ export interface Finding {
   readonly bookedWallets?: ReadonlySet<string>
   /** Books for this organisation alone. */
   readonly organisationId?: string
-  readonly isAdding?: boolean
-}
-
-/** Books transfers for all wallets that watch their accounts. Idempotent. Throws as `storeScan` does. */
-export async function book(deps: ScanDeps, tx: Tx, network: Network, finding: Finding): Promise<number> {
-  return storeBookings(deps, tx, network, {
-    bookings: await listBookings(tx, network, finding),
-    isAdding: finding.isAdding ?? false,
-  })
 }
 
 /** The bookings of a finding, whether or not they are stored. */
 export async function listBookings(db: Queryable, network: Network, finding: Finding): Promise<readonly Booking[]> {
-  if (finding.transfers.length === 0) return []
+  const ledger = await ledgerOf(db, network, finding)
+  return ledger === undefined ? [] : bookingsOf(ledger)
+}
+
+async function ledgerOf(db: Queryable, network: Network, finding: Finding): Promise<Ledger | undefined> {
+  if (finding.transfers.length === 0) return undefined
   const addresses = [...new Set(finding.transfers.flatMap(({ from, to }): Address[] => [from, to]))]
   const oldest = Math.min(...finding.headers.map(({ timestampSeconds }) => Number(timestampSeconds)))
   const watches = await listWatchesAt(db, network.isTestnet ? 'test' : 'live', {
@@ -119,25 +145,24 @@ export async function listBookings(db: Queryable, network: Network, finding: Fin
     if (time === undefined) throw new Error(`the header of block ${number} was not read`)
     return time
   }
-  return bookingsOf({ ...finding, network, watches, timeOf })
+  return { ...finding, network, watches, timeOf }
 }
 
 interface Piece {
   readonly bookings: readonly Booking[]
-  readonly isAdding?: boolean
-  /** All bookings are this organisation's, so that the rows of others are not read. */
-  readonly organisationId?: string
+  readonly isAdding?: boolean | undefined
 }
 
 /**
- * Stores bookings, and traces flagged money again. All sides of a transfer must be in the same piece. Returns the number of new rows. Idempotent.
+ * Stores bookings, and traces flagged money again. All sides that an organisation has of a transfer must be in the same piece. Returns the number of new rows. Idempotent.
  * Throws as `storeScan` does.
  */
 export async function storeBookings(deps: ScanDeps, tx: Tx, network: Network, piece: Piece): Promise<number> {
-  const { bookings, isAdding = false, organisationId } = piece
+  const { bookings, isAdding = false } = piece
   if (bookings.length === 0) return 0
   const txHashes = [...new Set(bookings.map(({ txHash }) => txHash))]
-  const rows = await lockRowsOf(tx, network.name, txHashes, organisationId)
+  const organisationIds = [...new Set(bookings.map(({ tenant }) => tenant.organisationId))]
+  const rows = await lockRowsOf(tx, network.name, txHashes, organisationIds)
   const { inserted, moved, replaced } = reconcile(bookings, rows)
   if (inserted.length + moved.length + replaced.length === 0) return 0
   refuseConfirmed([...replaced, ...moved.map(({ row }) => row)])

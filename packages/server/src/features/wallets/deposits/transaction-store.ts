@@ -2,7 +2,7 @@ import { chains, type NetworkName } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { StoredBigInt, StoredHex } from '../../../platform/db/columns.ts'
-import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { boundsOf, filtered, type ListedRows, listRows, type Period, within } from '../../../platform/db/page.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 import { type Booking, transactionKinds } from './booking.ts'
@@ -43,17 +43,18 @@ const columns = sql`id, organisation_id, environment, wallet_id, network, chain,
   decimals, raw_amount, from_address as from, to_address as to, block_number, block_hash, aml_status, frozen_raw_amount, event_id, created_at,
   confirmed_at`
 
-/** All rows of these transactions, including withdrawn ones, of one organisation or of all; locked until the transaction ends. */
+/** The rows that these organisations have of these transactions, including withdrawn ones; locked until the transaction ends. */
 export function lockRowsOf(
   tx: Tx,
   network: NetworkName,
   txHashes: readonly string[],
-  organisationId?: string,
+  organisationIds: readonly string[],
 ): Promise<TransactionRow[]> {
   return tx.many(
     TransactionRow,
     sql`
-    select ${columns} from wallet_transactions where network = ${network} and tx_hash = any(${txHashes}) and ${isOf(organisationId)}
+    select ${columns} from wallet_transactions where network = ${network} and tx_hash = any(${txHashes})
+      and organisation_id = any(${organisationIds})
     order by id for update`,
   )
 }
@@ -68,12 +69,8 @@ export function listKnownRows(
   return db.many(
     TransactionRow,
     sql`
-    select ${columns} from wallet_transactions where network = ${network} and tx_hash = ${txHash} and ${isOf(organisationId)} order by id`,
+    select ${columns} from wallet_transactions where network = ${network} and tx_hash = ${txHash} and organisation_id = ${organisationId} order by id`,
   )
-}
-
-function isOf(organisationId: string | undefined): Sql {
-  return organisationId === undefined ? sql`true` : sql`organisation_id = ${organisationId}`
 }
 
 /** Screening status of a row's sender at booking time, whether the row is on hold, and whether it is due for screening. */
