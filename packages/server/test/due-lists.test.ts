@@ -7,6 +7,8 @@ import { takeUnsigned as takeTransfers } from '../src/features/transfers/gasless
 import { listDueForPoll } from '../src/features/transfers/partner-store.ts'
 import { listDeletions } from '../src/features/vaults/files/store.ts'
 import { listDue as listSweeps } from '../src/features/wallets/managed/auto-store.ts'
+import { listDueDeposits } from '../src/features/wallets/screening/deposit-store.ts'
+import { listDueWallets } from '../src/features/wallets/screening/store.ts'
 import { takeUnsigned as takeSweeps } from '../src/features/wallets/sweep/relay-store.ts'
 import { listPlanned as listOnTempo } from '../src/features/wallets/sweep/tempo-store.ts'
 import { listQueuesByShares } from '../src/features/webhooks/delivery/queue-store.ts'
@@ -142,6 +144,22 @@ const lists: readonly List[] = [
     idle: `look_at = now() + interval '2 days'`,
     most: 100,
     read: (tx, cursors) => listQueuesByShares(tx, { now, most: 100, cursors }),
+  },
+  {
+    name: 'deposits to screen',
+    table: 'wallet_transactions',
+    rows: { id: `'wtx_' || n`, direction: `'in'`, network: `'base'`, organisation_id: owner, aml_due_at: dueAt },
+    idle: `aml_due_at = now() + interval '2 days'`,
+    most: 100,
+    read: (tx, cursors) => listDueDeposits(tx, 'test', { now, most: 100, cursors }),
+  },
+  {
+    name: 'wallets to screen',
+    table: 'byo_wallets',
+    rows: { id: `'byw_' || n`, organisation_id: owner, aml_due_at: dueAt },
+    idle: `aml_due_at = now() + interval '2 days'`,
+    most: 100,
+    read: (tx, cursors) => listDueWallets(tx, 'test', { now, most: 100, cursors }),
   },
   {
     name: 'blobs to delete',

@@ -52,7 +52,7 @@ export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>
   'wallets/managed/auto-store.ts': { reservations: 1, transfers: 1 },
   'wallets/managed/source-store.ts': { master_wallets: 1 },
   'wallets/policy/store.ts': { policy_reservations: 1 },
-  'wallets/screening/deposit-store.ts': { wallet_transactions: 2 },
+  'wallets/screening/deposit-store.ts': { wallet_transactions: 1 },
   'wallets/screening/follow-store.ts': { byo_wallets: 2, wallet_transactions: 2 },
   'wallets/screening/hold-store.ts': { wallet_transactions: 1 },
   'wallets/screening/hold-summary-store.ts': {

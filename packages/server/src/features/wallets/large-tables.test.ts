@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { findKeyOfAddress } from './managed/source-store.ts'
-import { amountsOnHold, listDueDeposits } from './screening/deposit-store.ts'
+import { amountsOnHold } from './screening/deposit-store.ts'
 import { firstPlace, markPendingDepositsDue, markSendersDue } from './screening/follow-store.ts'
 import { listSweeps } from './sweep/store.ts'
 import { listPlanned } from './sweep/tempo-store.ts'
@@ -91,7 +91,6 @@ const step = { after: firstPlace, now: new Date(0), most: 1_000 }
 
 test.each<[string, (recorder: Queryable) => Promise<unknown>]>([
   ['the key of an address', (on) => findKeyOfAddress(on, `0x${'0'.repeat(36)}1234`)],
-  ['a batch of deposits that all became due at one instant', (on) => listDueDeposits(on, new Date(), 100)],
   [
     'what is on hold at twenty children',
     (on) => {

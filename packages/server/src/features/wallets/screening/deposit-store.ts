@@ -1,9 +1,11 @@
 import { type NetworkName, networkByName } from '@purser/protocol'
 import { z } from 'zod'
+import type { Environment } from '../../../platform/ctx.ts'
 import { StoredBigInt, StoredHex } from '../../../platform/db/columns.ts'
 import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import type { AmountOnHold, HoldQuestion } from '../../funds/index.ts'
+import { type DueChecks, listDueChecks } from '../../plans/index.ts'
 import { Cursor } from '../deposits/cursor-store.ts'
 import { bookedUpTo } from '../deposits/rollup-store.ts'
 import { AmlStatus } from '../schema.ts'
@@ -27,21 +29,45 @@ const DueDeposit = z.object({
 })
 export type DueDeposit = z.output<typeof DueDeposit>
 
+/** Deposits whose sender is to be screened, as `listDueChecks` reads them: those of each environment wait for themselves. Migration 0389 indexes them. */
+const toScreen = sql`(
+  select id, organisation_id, environment as network, aml_due_at as check_at from wallet_transactions
+  where direction = 'in' and status <> 'withdrawn' and aml_due_at < 'infinity')`
+
 /** A condition: whether any deposit's sender is due for screening. */
 export function isAnyDepositDue(now: Date): Sql {
-  return sql`(select aml_due_at from wallet_transactions
-    where direction = 'in' and status <> 'withdrawn' and aml_due_at < 'infinity' and aml_due_at <= ${now} order by aml_due_at limit 1) is not null`
+  const first = (environment: Environment): Sql => sql`(
+    select check_at from ${toScreen} t where t.network = ${environment} and t.check_at <= ${now} order by t.check_at limit 1)`
+  return sql`coalesce(${first('live')}, ${first('test')}) is not null`
 }
 
-/** Deposits whose sender is due for screening, of all organisations, longest due first. */
-export function listDueDeposits(db: Queryable, now: Date, most: number): Promise<DueDeposit[]> {
-  return db.many(
+/** Deposits of all organisations whose sender is due for screening, in shares of their owners. The transaction must read in order. */
+export async function listDueDeposits(
+  tx: Tx,
+  environment: Environment,
+  { now, ...due }: Pick<DueChecks, 'most' | 'cursors'> & { readonly now: Date },
+): Promise<DueDeposit[]> {
+  const at = sql`${now}::timestamptz`
+  const dueIds = await listDueChecks(tx, { table: toScreen, network: environment, now: at, ...due })
+  if (dueIds.length === 0) return []
+  return tx.many(
     DueDeposit,
     sql`
     select id, organisation_id, environment, wallet_id, network, from_address as from, aml_status from wallet_transactions
-    where direction = 'in' and status <> 'withdrawn' and aml_due_at < 'infinity' and aml_due_at <= ${now}
-    order by aml_due_at limit ${most}`,
+    where id = any(${dueIds}::text[]) and aml_due_at <= ${now} order by array_position(${dueIds}::text[], id)`,
   )
+}
+
+/** Sets the next screening of deposits that are due, after one that could not be stored. */
+export async function postponeDeposits(db: Queryable, deposits: readonly DueDeposit[], until: Date): Promise<void> {
+  await db.run(sql`
+    with locked as materialized (
+      select id from wallet_transactions
+      where id = any(${deposits.map((one) => one.id)}::text[]) and aml_due_at < ${until}
+        and (id, organisation_id, environment) in (select * from ${named(deposits)})
+      order by id for update
+    )
+    update wallet_transactions w set aml_due_at = ${until} from locked where w.id = locked.id`)
 }
 
 const ScreenedDeposit = z.object({

@@ -194,6 +194,36 @@ test('a deposit whose screening the database refuses stays due alone: the others
   await screenWhatIsDue()
   expect(await Promise.all([refused, ...others].map(statusOf))).toEqual(['pending 0', 'clear 0', 'clear 0'])
   await db.run({ values: [], text: 'alter table wallet_transactions drop constraint refused' })
+  clock.forward(61_000)
   await screenWhatIsDue()
   expect(await statusOf(refused)).toBe('clear 0')
+})
+
+test('deposits whose flags the database refuses are due again later, and hide none behind them', async () => {
+  const [bad, wallet] = [anAddress(), managed()]
+  screening.setResult(bad, listed)
+  for (let count = 0; count < 100; count += 1) await aDeposit(wallet, bad, 1n)
+  const { db } = world.database
+  await db.run({
+    values: [],
+    text: `alter table wallet_transactions add constraint refused check (aml_status <> 'flagged' or raw_amount > 1)`,
+  })
+  clock.forward(1_000)
+  const behind = await aDeposit(wallet, bad, 20n)
+  await screenWhatIsDue()
+  expect(await statusOf(behind)).toBe('flagged 20')
+  await db.run({ values: [], text: 'alter table wallet_transactions drop constraint refused' })
+  clock.forward(61_000)
+  await screenWhatIsDue()
+  expect(await frozenIn(wallet)).toBe(120n)
+})
+
+test('live deposits do not wait for a backlog of test deposits', async () => {
+  for (let count = 0; count < 250; count += 1) await aDeposit(managed(), anAddress(), 1n)
+  clock.forward(1_000)
+  const live = anAddress()
+  const deposit = await aDeposit(managed(), live, 1n)
+  await world.database.db.run(sql`update wallet_transactions set environment = 'live' where id = ${deposit}`)
+  await screenWhatIsDue()
+  expect(screening.requested.indexOf(live)).toBe(0)
 })

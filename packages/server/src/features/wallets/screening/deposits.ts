@@ -4,9 +4,15 @@ import { inLockOrder } from '../../../platform/db/lock-order.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { lockNetwork } from '../deposits/cursor-store.ts'
 import type { Ctx } from '../ports.ts'
-import { type DueDeposit, lockScreenedDeposits, markDepositsScreened, type ScreenedDeposit } from './deposit-store.ts'
+import {
+  type DueDeposit,
+  lockScreenedDeposits,
+  markDepositsScreened,
+  postponeDeposits,
+  type ScreenedDeposit,
+} from './deposit-store.ts'
 import { publishFlag } from './flag-events.ts'
-import { dueAfter, isOnHold, nextStatus } from './next.ts'
+import { dueAfter, isOnHold, nextStatus, retryAfter } from './next.ts'
 import { evidenceOf, querySources, recordScreenings, type SourceResults, type WorkCtx } from './screen.ts'
 import { followTaint } from './taint.ts'
 import type { Change } from './taint-store.ts'
@@ -20,21 +26,36 @@ export async function screenDeposits(ctx: WorkCtx, deposits: readonly DueDeposit
   const requested = await querySources(ctx, [...new Set(deposits.map(({ from }) => from))])
   const mayFlag = ({ from, environment, amlStatus }: DueDeposit): boolean =>
     amlStatus === 'flagged' || requested.batch.of(from, environment).result === 'flagged'
-  const stored = (work: Promise<void>): Promise<void> =>
-    work.catch((error: unknown) =>
-      ctx.log.error({ err: error }, 'the screening of deposits could not be stored; they stay due'),
-    )
   const [flagging, others] = [deposits.filter(mayFlag), deposits.filter((deposit) => !mayFlag(deposit))]
-  await writeUnflagged(ctx, others, requested).catch(async (error: unknown) => {
-    // A row that the database refuses fails alone.
-    if (!isRefusedData(error) && !isDeadlock(error)) return stored(Promise.reject(error))
-    for (const deposit of others) await stored(writeUnflagged(ctx, [deposit], requested))
-  })
+  await storeEach(ctx, others, (some) => writeUnflagged(ctx, some, requested))
   const flags = Map.groupBy(
     flagging,
     ({ network, organisationId, environment }) => `${network}/${organisationId}/${environment}`,
   )
-  for (const [, own] of inLockOrder(flags)) await stored(writeFlags(ctx, own, requested))
+  for (const [, own] of inLockOrder(flags)) await storeEach(ctx, own, (some) => writeFlags(ctx, some, requested))
+}
+
+/**
+ * Stores the screenings of deposits. A row that the database refuses fails alone. Deposits that could not be stored are due again later, so that none
+ * waits behind them.
+ */
+async function storeEach(
+  ctx: Pick<WorkCtx, 'clock' | 'db' | 'log'>,
+  deposits: readonly DueDeposit[],
+  write: (some: readonly DueDeposit[]) => Promise<void>,
+): Promise<void> {
+  try {
+    await write(deposits)
+  } catch (error) {
+    if (deposits.length > 1 && (isRefusedData(error) || isDeadlock(error))) {
+      for (const deposit of deposits) await storeEach(ctx, [deposit], write)
+      return
+    }
+    ctx.log.error({ err: error }, 'the screening of deposits could not be stored; they are due again later')
+    await postponeDeposits(ctx.db, deposits, retryAfter(ctx.clock.now())).catch((postponing: unknown) =>
+      ctx.log.error({ err: postponing }, 'the screening of deposits could not be postponed'),
+    )
+  }
 }
 
 /**

@@ -51,6 +51,11 @@ export function dueAfter(
   return instantOf(now.getTime() + dayMs - (hashOf(id) % spreadMs))
 }
 
+/** The time of the next attempt after a screening whose result could not be stored. */
+export function retryAfter(now: Date): Date {
+  return instantOf(now.getTime() + retryMsFirst)
+}
+
 function hashOf(text: string): number {
   let hash = 0
   for (let index = 0; index < text.length; index++) hash = (hash * 31 + text.charCodeAt(index)) % 2_147_483_647

@@ -5,7 +5,7 @@ import { newId } from '../../../platform/ids.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import type { Ctx } from '../ports.ts'
 import { publishFlag } from './flag-events.ts'
-import { dueAfter, nextStatus } from './next.ts'
+import { dueAfter, nextStatus, retryAfter } from './next.ts'
 import {
   type DueWallet,
   drawTicket,
@@ -13,6 +13,7 @@ import {
   listLastScreenings,
   lockScreenedWallet,
   markWalletScreened,
+  postponeWallet,
 } from './store.ts'
 
 export type WorkCtx = Omit<Ctx, 'tenant'>
@@ -34,7 +35,7 @@ export async function querySources(
 
 /**
  * Screens wallets and stores the results, each wallet in a separate transaction. Running it again screens again; stored results are ordered
- * by when each query began.
+ * by when each query began. A wallet whose result cannot be stored is due again later, so that none waits behind it.
  */
 export async function screenWallets(ctx: WorkCtx, wallets: readonly DueWallet[]): Promise<void> {
   if (wallets.length === 0) return
@@ -43,9 +44,12 @@ export async function screenWallets(ctx: WorkCtx, wallets: readonly DueWallet[])
     wallets.map(({ address }) => address),
   )
   for (const wallet of wallets)
-    await writeWallet(ctx, wallet, requested).catch((error: unknown) =>
-      ctx.log.error({ err: error, walletId: wallet.id }, 'the screening of a wallet could not be stored; retrying'),
-    )
+    await writeWallet(ctx, wallet, requested).catch((error: unknown) => {
+      ctx.log.error({ err: error, walletId: wallet.id }, 'the screening of a wallet could not be stored; retrying')
+      return postponeWallet(ctx.db, wallet, retryAfter(ctx.clock.now())).catch((postponing: unknown) =>
+        ctx.log.error({ err: postponing, walletId: wallet.id }, 'the screening of a wallet could not be postponed'),
+      )
+    })
 }
 
 async function writeWallet(work: WorkCtx, wallet: DueWallet, { batch, ticket }: SourceResults): Promise<void> {

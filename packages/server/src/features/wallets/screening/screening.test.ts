@@ -252,3 +252,27 @@ test('more wallets than fit one query are all screened in one run', async () => 
   )
   expect(count).toBe(130n)
 })
+
+test('wallets whose result the database refuses are due again later, and hide none behind them', async () => {
+  const { db } = world.database
+  const refused = await Promise.all(Array.from({ length: 3 }, () => world.wallet(org)))
+  await db.run({
+    values: [],
+    text: `alter table byo_wallets add constraint refused check (aml_status <> 'flagged')`,
+  })
+  for (const { address } of refused) screening.setResult(address, listed)
+  // Without following the list, which is a newer one in each run and makes pending wallets due.
+  const alone = screeningRecurring.filter(({ name }) => name === 'wallets.screen-due')
+  const screen = async () => {
+    for (const work of alone) await work.run(systemCtx(world.server.deps))
+  }
+  await screen()
+  expect(screening.requested).toHaveLength(3)
+  clock.forward(1_000)
+  await screen()
+  expect(screening.requested).toHaveLength(3)
+  await db.run({ values: [], text: 'alter table byo_wallets drop constraint refused' })
+  clock.forward(61_000)
+  await screenWhatIsDue()
+  expect(await Promise.all(refused.map(({ id }) => statusOf(id)))).toEqual(['flagged', 'flagged', 'flagged'])
+})

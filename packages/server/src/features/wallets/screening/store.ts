@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import type { Tenant } from '../../../platform/ctx.ts'
+import type { Environment, Tenant } from '../../../platform/ctx.ts'
 import { StoredHex } from '../../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { type ByoWalletId, type Id, id } from '../../../platform/ids.ts'
+import { type DueChecks, listDueChecks } from '../../plans/index.ts'
 import { AmlStatus } from '../schema.ts'
 
 const DueWallet = z.object({
@@ -13,19 +14,43 @@ const DueWallet = z.object({
 })
 export type DueWallet = z.output<typeof DueWallet>
 
+/** Wallets, as `listDueChecks` reads them: those of each environment wait for themselves. Migration 0389 indexes them. */
+const toScreen = sql`(
+  select id, organisation_id, environment as network, aml_due_at as check_at from byo_wallets where deleted_at is null)`
+
 /** A condition: whether any wallet is due for screening. */
 export function isAnyWalletDue(now: Date): Sql {
-  return sql`(select organisation_id from byo_wallets where deleted_at is null and aml_due_at <= ${now} order by aml_due_at limit 1) is not null`
+  const first = (environment: Environment): Sql => sql`(
+    select check_at from ${toScreen} t where t.network = ${environment} and t.check_at <= ${now} order by t.check_at limit 1)`
+  return sql`coalesce(${first('live')}, ${first('test')}) is not null`
 }
 
-/** Wallets that are due for screening, of all organisations, longest due first. */
-export function listDueWallets(db: Queryable, now: Date, most: number): Promise<DueWallet[]> {
-  return db.many(
+/** Wallets of all organisations that are due for screening, in shares of their owners. The transaction must read in order. */
+export async function listDueWallets(
+  tx: Tx,
+  environment: Environment,
+  { now, ...due }: Pick<DueChecks, 'most' | 'cursors'> & { readonly now: Date },
+): Promise<DueWallet[]> {
+  const at = sql`${now}::timestamptz`
+  const dueIds = await listDueChecks(tx, { table: toScreen, network: environment, now: at, ...due })
+  if (dueIds.length === 0) return []
+  return tx.many(
     DueWallet,
     sql`
     select id, organisation_id, environment, address from byo_wallets
-    where deleted_at is null and aml_due_at <= ${now} order by aml_due_at limit ${most}`,
+    where id = any(${dueIds}::text[]) and deleted_at is null and aml_due_at <= ${now} order by array_position(${dueIds}::text[], id)`,
   )
+}
+
+/** Sets the next screening of a wallet that is due, after one that could not be stored. */
+export async function postponeWallet(
+  db: Queryable,
+  { organisationId, environment, id: walletId }: DueWallet,
+  until: Date,
+): Promise<void> {
+  await db.run(sql`
+    update byo_wallets set aml_due_at = ${until}
+    where organisation_id = ${organisationId} and environment = ${environment} and id = ${walletId} and aml_due_at < ${until}`)
 }
 
 /** Draws the next ticket. Call it before the sources are queried. */

@@ -1,21 +1,46 @@
 import type { NetworkName } from '@purser/protocol'
-import type { Background } from '../../../platform/ctx.ts'
+import type { Background, Environment } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
 import { type RecurringTask, repeatWhile } from '../../../platform/recurring-task.ts'
+import type { DueChecks, DueCursors } from '../../plans/index.ts'
 import { lockNetwork } from '../deposits/cursor-store.ts'
 import type { Deps } from '../ports.ts'
 import { isAnyDepositDue, listDueDeposits } from './deposit-store.ts'
 import { screenDeposits } from './deposits.ts'
 import { followList } from './follow.ts'
 import { reportHolds } from './holds.ts'
-import { screenWallets } from './screen.ts'
+import { screenWallets, type WorkCtx } from './screen.ts'
 import { isAnyWalletDue, listDueWallets } from './store.ts'
 import { continueTraces } from './taint.ts'
 import { isAnyTrace, listTracedNetworks } from './taint-trace-store.ts'
 
-/** Most batches of one run; the next run continues. */
+/** Most batches of each environment in one run; the next run continues. */
 const batchesMax = 50
 
-/** Makes addresses that a new list concerns due. Idempotent: the comparison is stored together with its result. */
+/** Screens a batch of each environment in turn, while there are more: what is live waits for at most one batch of test rows. */
+async function screenInTurns<Due>(
+  ctx: WorkCtx & Background,
+  list: (tx: Tx, environment: Environment, due: DueBatch) => Promise<readonly Due[]>,
+  screen: (ctx: WorkCtx, due: readonly Due[]) => Promise<void>,
+): Promise<void> {
+  const { clock, db, screening } = ctx
+  const most = screening.addressesMax
+  const cursors: DueCursors = new Map()
+  const screenBatch = async (environment: Environment): Promise<boolean> => {
+    const due = await db.tx((tx) => list(tx, environment, { now: clock.now(), most, cursors }), { readsInOrder: true })
+    await screen(ctx, due)
+    return due.length >= most
+  }
+  const screenBoth = async (): Promise<boolean> => {
+    const isMoreLive = await screenBatch('live')
+    return (await screenBatch('test')) || isMoreLive
+  }
+  await repeatWhile(ctx, screenBoth, batchesMax)
+}
+
+type DueBatch = Pick<DueChecks, 'most' | 'cursors'> & { readonly now: Date }
+
+/** Makes addresses that a new list concerns due. Idempotent: the place of each step is stored together with its result. */
 const followSanctions: RecurringTask<Deps> = {
   name: 'wallets.follow-sanctions',
   everyMs: 5_000,
@@ -31,12 +56,7 @@ const screenDueWallets: RecurringTask<Deps> = {
   everyMs: 500,
   isDue: ({ clock }) => isAnyWalletDue(clock.now()),
   async run(ctx) {
-    const screenBatch = async () => {
-      const due = await listDueWallets(ctx.db, ctx.clock.now(), ctx.screening.addressesMax)
-      await screenWallets(ctx, due)
-      return due.length >= ctx.screening.addressesMax
-    }
-    await repeatWhile(ctx, screenBatch, batchesMax)
+    await screenInTurns(ctx, listDueWallets, screenWallets)
   },
 }
 
@@ -59,12 +79,7 @@ const screenDueDeposits: RecurringTask<Deps> = {
   everyMs: 2_000,
   isDue: ({ clock }) => isAnyDepositDue(clock.now()),
   async run(ctx) {
-    const screenBatch = async () => {
-      const due = await listDueDeposits(ctx.db, ctx.clock.now(), ctx.screening.addressesMax)
-      await screenDeposits(ctx, due)
-      return due.length >= ctx.screening.addressesMax
-    }
-    await repeatWhile(ctx, screenBatch, batchesMax)
+    await screenInTurns(ctx, listDueDeposits, screenDeposits)
   },
 }
 
