@@ -3,6 +3,7 @@ import { type Network, networkByName } from '@purser/protocol'
 import { createChains } from '../src/chain/chains.ts'
 import type { Chain, Chains } from '../src/chain/port.ts'
 import { type Clock, systemClock } from '../src/platform/clock.ts'
+import type { Log } from '../src/platform/log.ts'
 import { createOutbound } from '../src/platform/outbound.ts'
 import { type LyingNode, startLyingNode } from './lying-node.ts'
 
@@ -20,6 +21,7 @@ interface LiarStageOptions {
   readonly confirmationDepth?: number
   readonly clock?: Clock
   readonly rpcTimeoutMs?: number
+  readonly log?: Log
   /** More nodes beside the lying one and the correct ones. */
   readonly moreUrls?: readonly string[]
 }
@@ -30,11 +32,12 @@ export async function aLiarStage(): Promise<LiarStage> {
   const liar = await startLyingNode(dev.rpcUrl)
   const outbound = createOutbound()
   const chainsOf = (trueNodes: number, options: LiarStageOptions = {}) => {
-    const { confirmationDepth = 1, clock = systemClock, rpcTimeoutMs = 4_000, moreUrls = [] } = options
+    const { confirmationDepth = 1, clock = systemClock, rpcTimeoutMs = 4_000, moreUrls = [], log } = options
     const network: Network = { ...baseSepolia(), confirmationDepth }
     const trueUrls = Array.from({ length: trueNodes }, () => dev.rpcUrl)
     const rpcUrls = { [network.name]: [liar.url, ...trueUrls, ...moreUrls] }
-    return { chains: createChains({ outbound, clock, networks: [network], rpcUrls, rpcTimeoutMs }), network }
+    const parts = { outbound, clock, networks: [network], rpcUrls, rpcTimeoutMs, ...(log && { log }) }
+    return { chains: createChains(parts), network }
   }
   return {
     dev,

@@ -43,6 +43,8 @@ export interface Nodes {
   markFailed(node: Node, error: unknown): void
   /** Records that the node contradicts the majority. Suspends it for a minute, even if it answers meanwhile, and logs an error. */
   markDissenting(node: Node): void
+  /** Logs, at most once in five minutes for each node, that the node denies a transfer that another node has, where no majority decides. */
+  reportDenial(node: Node): void
   /**
    * Compares the heads of the nodes that answer. A node is behind when more than half of the others are ahead of it by more than `lagBlocks`, so
    * that a single node that invents blocks does not affect the others.
@@ -61,6 +63,7 @@ interface NodeHead {
 
 const suspendMsFirst = 5_000
 const suspendMsMax = 60_000
+const denialLogMs = 300_000
 const checkAgainMs = 300_000
 
 interface Health {
@@ -99,6 +102,7 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
     return true
   }
   const now = (): number => clock.now().getTime()
+  const reportedMs = new Map<number, number>()
   return {
     all: nodes,
     inOrder() {
@@ -132,6 +136,11 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
       health.probeAtMs = now() + suspendMsMax
       if (setState(health, 'suspended'))
         log?.error({ network, node: node.index }, 'a node contradicts the majority and is suspended')
+    },
+    reportDenial({ index }) {
+      if (now() - (reportedMs.get(index) ?? Number.NEGATIVE_INFINITY) < denialLogMs) return
+      reportedMs.set(index, now())
+      log?.error({ network, node: index }, 'a node denies a transfer that another node has, and no majority decides')
     },
     compareHeads(heads, lagBlocks) {
       for (const { node, head } of heads) {

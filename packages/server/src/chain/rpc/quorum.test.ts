@@ -11,6 +11,7 @@ import { toHex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { aLiarStage, type LiarStage } from '../../../test/liar-stage.ts'
+import { aKeptLog } from '../../../test/log-lines.ts'
 import type { Lie, LyingNode } from '../../../test/lying-node.ts'
 import { ShiftedClock } from '../../../test/webhooks/clock.ts'
 import { type Clock, systemClock } from '../../platform/clock.ts'
@@ -160,6 +161,30 @@ test('a receipt that a node does not return because of its length leaves only it
   const others = claims.map((claim) => ({ ...claim, isOf: () => claim !== claims[0] }))
   expect(await chain.blocks.confirmTransfers(others), 'and deny none').toEqual(expected)
   expect(await among(2).confirmReceipts(receipts), 'the others decide').toEqual(['yes', 'yes'])
+})
+
+test('a node that denies a transfer of another one is named in the log where no majority decides, once in five minutes', async () => {
+  const { transactionHash, blockNumber, blockHash, logs } = await receiptOf(await (await aUse()).use())
+  const transfer = logs.find((log) => log.topics[0] === topics.transfer)
+  if (transfer === undefined) throw new Error('the payment transfers nothing')
+  const to: Address = `0x${(transfer.topics[2] ?? '').slice(26)}`
+  const claim = { token: transfer.address, to, txHash: transactionHash, blockNumber, blockHash, isOf: () => true }
+  liar.lie('eth_getTransactionReceipt', async ({ truth }) => {
+    const reply = await truth()
+    return 'result' in reply ? { result: { ...Object(reply.result), logs: [] } } : reply
+  })
+  const { lines, log } = aKeptLog()
+  const clock = new ShiftedClock()
+  const [two, three] = [1, 2].map((others) => stage.among(others, { clock, log }))
+  const denials = () => lines.filter((line) => line.includes('a node denies a transfer that another node has'))
+  expect(await three?.blocks.confirmTransfers([claim])).toEqual(['yes'])
+  expect(denials()).toEqual([])
+  for (let times = 0; times < 3; times += 1) expect(await two?.blocks.confirmTransfers([claim])).toEqual(['undecided'])
+  expect(denials()).toEqual([expect.stringMatching(/"network":"base-sepolia".*"node":1\b/)])
+  expect(denials().join(), 'without its address').not.toContain(liar.url)
+  clock.forward(300_000)
+  await two?.blocks.confirmTransfers([claim])
+  expect(denials()).toHaveLength(2)
 })
 
 test('the transfers of one payer in a transaction are read, and a node that returns more than half a MiB of them has no vote', async () => {

@@ -15,6 +15,8 @@ interface Ballot<T, From = Rpc> {
   readonly isAtHead?: true | ((question: number) => boolean)
   /** Milliseconds to wait for the remaining nodes once as many have answered as must agree. Default: until they answer or time out. */
   readonly lateMs?: number
+  /** Whether to report the nodes that answer `no` where others answer `yes` and there is no majority. */
+  readonly reportsDenials?: boolean
 }
 
 type Vote = <T extends string | bigint>(ballot: Ballot<T>) => Promise<readonly (T | undefined)[]>
@@ -71,7 +73,15 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
     (voters: readonly Voter[], mayVote: (voter: Voter) => Promise<void> = async () => {}): Vote =>
     ({ ask, ...ballot }) => {
       const askOne = (voter: Voter) => mayVote(voter).then(() => ask(voter.rpc))
-      return poll(voters, { ...ballot, ask: askOne }, { needed, wait, suspend: ({ node }) => rpc.suspend(node) })
+      return poll(
+        voters,
+        { ...ballot, ask: askOne },
+        {
+          ...{ needed, wait },
+          suspend: ({ node }) => rpc.suspend(node),
+          reportDenial: ({ node }) => rpc.reportDenial?.(node),
+        },
+      )
     }
   return {
     size: rpc.voters.length,
@@ -170,13 +180,14 @@ interface Rule {
   readonly needed: number
   readonly wait: Wait | undefined
   readonly suspend: (voter: Voter) => void
+  readonly reportDenial: (voter: Voter) => void
 }
 
 /** Resolves as soon as every question has a majority. Waits for a slow node only when the others do not suffice, and with `lateMs` only so long. */
 function poll<T extends string | bigint>(
   voters: readonly Voter[],
-  { count, ask, isAtHead, lateMs }: Ballot<T, Voter>,
-  { needed, suspend, wait = pause }: Rule,
+  { count, ask, isAtHead, lateMs, reportsDenials = false }: Ballot<T, Voter>,
+  { needed, suspend, reportDenial, wait = pause }: Rule,
 ): Promise<readonly (T | undefined)[]> {
   const waiting = new AbortController()
   let isWaiting = false
@@ -205,6 +216,7 @@ function poll<T extends string | bigint>(
       const deep = decided.map((response, index) => (isDeep(index) ? response : undefined))
       const dissenting = cast.filter(({ response }) => contradicts(response, deep))
       for (const { voter } of dissenting) suspend(voter)
+      if (reportsDenials) for (const { voter } of denyingIn(cast, decided)) reportDenial(voter)
       resolve(decided)
     }, reject)
   }).finally(() => waiting.abort())
@@ -214,6 +226,17 @@ function majority<T>(votes: readonly (T | undefined)[], needed: number): T | und
   const counts = new Map<T, number>()
   for (const vote of votes) if (vote !== undefined) counts.set(vote, (counts.get(vote) ?? 0) + 1)
   return [...counts].find(([, count]) => count >= needed)?.[0]
+}
+
+/** The nodes that answer `no` to a question without a majority to which another one answers `yes`. */
+function denyingIn<T>(
+  cast: readonly NodeResponse<readonly (T | undefined)[]>[],
+  decided: readonly (T | undefined)[],
+): readonly NodeResponse<unknown>[] {
+  const isSplit = decided.map(
+    (outcome, index) => outcome === undefined && cast.some(({ response }) => response[index] === 'yes'),
+  )
+  return cast.filter(({ response }) => isSplit.some((is, index) => is && response[index] === 'no'))
 }
 
 function contradicts<T>(own: readonly (T | undefined)[], decided: readonly (T | undefined)[]): boolean {

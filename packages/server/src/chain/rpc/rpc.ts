@@ -40,6 +40,8 @@ export interface NodeRpc {
   readonly wait?: Wait | undefined
   /** Suspends a node that contradicts the majority. */
   suspend(node: Node): void
+  /** Reports a node that denies what another one has, where no majority decides. */
+  reportDenial?(node: Node): void
   /** Checks the chain ID of the nodes that are due. Never throws. */
   probe(): Promise<void>
   /** Compares the heads of all nodes that answer and marks those that are behind. Does nothing for a single node. Never throws. */
@@ -112,6 +114,7 @@ export function createRpc(outbound: Outbound, options: RpcOptions): Rpc & NodeRp
     voters,
     wait: options.wait,
     suspend: nodes.markDissenting,
+    reportDenial: nodes.reportDenial,
     async probe() {
       await Promise.all(
         nodes.toProbe().map(async (node) => {

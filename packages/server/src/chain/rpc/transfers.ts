@@ -24,7 +24,7 @@ export function createTransferReads(network: Network, quorum: Quorum): Confirmed
       const decision = claims.length === 0 ? undefined : await decide()
       if (decision === undefined) return claims.map(() => 'undecided')
       const ask = (rpc: Rpc) => judge(rpc, claims, decision.block.number)
-      return (await decision.vote({ count: claims.length, ask })).map(verdictOf)
+      return (await decision.vote({ count: claims.length, ask, reportsDenials: true })).map(verdictOf)
     },
     async areInvented(claims) {
       if (claims.length === 0 || quorum.size < 3) return claims.map(() => 'no')
