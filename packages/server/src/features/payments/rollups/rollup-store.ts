@@ -4,7 +4,6 @@ import type { Tenant } from '../../../platform/ctx.ts'
 import { type Db, isSerializationFailure, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { conjunction, idLagMsMax, type Period } from '../../../platform/db/page.ts'
 
-const stepMs = 3_600_000
 /** Tenants whose day is counted by one statement, so that none reads too many rows. */
 const dayTenantsMax = 20
 /**
@@ -66,7 +65,7 @@ function findReadyMark(db: Db) {
 const Step = z.object({ first: z.date(), until: z.date() })
 type Step = z.output<typeof Step>
 
-/** The quarters to count next, all of one day; those before the first payment are left out. */
+/** The quarter of an hour to count next, so that one statement counts no more; those before the first payment are left out. */
 function nextStep(
   tx: Tx,
   { sealedUntil, markedUntil }: { readonly sealedUntil: Date; readonly markedUntil: Date },
@@ -74,7 +73,7 @@ function nextStep(
   return tx.one(
     Step,
     sql`
-    select first, least(${markedUntil}::timestamptz, first + ${stepMs}::float8 * interval '1 ms', date_trunc('day', first, 'UTC') + interval '1 day') as until
+    select first, least(${markedUntil}::timestamptz, first + ${quarterMs}::float8 * interval '1 ms', date_trunc('day', first, 'UTC') + interval '1 day') as until
     from (
       select least(${markedUntil}::timestamptz, greatest(${sealedUntil}::timestamptz, coalesce(date_bin('15 minutes', (
         select created_at - ${lag} - ${lag} from payments where id >= first_id_at('pay', ${sealedUntil}::timestamptz - ${lag}) order by id limit 1

