@@ -45,7 +45,7 @@ test.each<readonly [id: string, query: unknown, cost: number | undefined]>([
   ['account.paymentLogs.summary', {}, 20],
   ['payments.statistics', { interval: 'minute' }, 20],
   ['registry.routes.list', {}, undefined],
-  ['registry.routes.list', { host: 'api.example.com' }, undefined],
+  ['registry.routes.list', { host: 'api.example.com' }, 10],
   ['registry.routes.list', { q: 'GET' }, 10],
   ['registry.routes.list', { maxAmount: '0.01' }, 10],
 ])('%s with the query %j costs %s requests', (id, query, cost) => {
