@@ -103,6 +103,22 @@ test.each(hiding)('one of two nodes that %s loses no deposit once it is repaired
   }
 })
 
+test('a deposit whose address was registered again between the readings has one row', async () => {
+  const follow = await stage.follower([chain.node()])
+  await follow()
+  const wallet = await stage.wallet()
+  deposit = aTx(transfer(stage.usdc, wallet.address))
+  chain.mine([deposit])
+  await follow()
+  const walletOf = async () => (await stage.rows()).map(({ walletId }) => walletId)
+  expect(await walletOf()).toEqual([wallet.id])
+  await wallet.unwatch(undefined)
+  await stage.wallet({ address: wallet.address })
+  await goOn(follow)
+  expect(await walletOf()).toEqual([wallet.id])
+  expect(await stage.deposits()).toHaveLength(1)
+})
+
 test('one of two nodes that leaves out a log alone does not delay the deposit until it is repaired', async () => {
   const own: Lies = { logs: (logs) => logs.filter((log) => !isOfDeposit(log)) }
   const follow = await stage.follower([chain.node(own), chain.node()])

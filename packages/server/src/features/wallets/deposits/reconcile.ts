@@ -12,7 +12,8 @@ export interface Changes {
 
 /**
  * Compares the chain's current logs of some transactions with all of their rows. A transaction that moves to another block keeps its rows,
- * even if its logs have other indices there: equal transfers of one transaction are matched in order, since they are interchangeable.
+ * even if its logs have other indices there: equal transfers of one transaction are matched in order, since they are interchangeable. A log that a wallet
+ * of the customer's has a row for is not booked for another one, which the address was registered for since.
  */
 export function reconcile(bookings: readonly Booking[], rows: readonly KnownRow[]): Changes {
   const free = new Set(rows)
@@ -37,10 +38,15 @@ export function reconcile(bookings: readonly Booking[], rows: readonly KnownRow[
     .filter(({ status }) => status === 'withdrawn')
     .sort((left, right) => left.logIndex - right.logIndex)
   const withdrawnOf = Map.groupBy(withdrawn.toReversed(), movementOf)
+  const elsewhere = new Set(rows.filter(reportsForCustomer).map(sharedOf))
   for (const booking of [...open].sort((left, right) => left.logIndex - right.logIndex)) {
     const row = withdrawnOf.get(movementOf({ ...booking, token: booking.token.address }))?.pop()
-    if (row === undefined) inserted.push(booking)
-    else moved.push({ row, booking })
+    if (row !== undefined) moved.push({ row, booking })
+    else if (
+      !isByo(booking) ||
+      !elsewhere.has(sharedOf({ ...booking, ...booking.tenant, token: booking.token.address }))
+    )
+      inserted.push(booking)
   }
   return { inserted, moved, replaced }
 }
@@ -52,6 +58,30 @@ function positionOf({
   direction,
 }: Pick<Side, 'txHash' | 'logIndex' | 'walletId' | 'direction'>): string {
   return [txHash, logIndex, walletId, direction].join(' ')
+}
+
+/** Whether a row shows its movement to the customer: its address may have been registered again, for another wallet, since it was booked. */
+function reportsForCustomer(row: KnownRow): boolean {
+  return isByo(row) && row.status !== 'withdrawn' && row.kind !== 'unsupported'
+}
+
+function isByo({ walletId }: { readonly walletId: string }): boolean {
+  return walletId.startsWith('byw_')
+}
+
+/** A key of a log and of the organisation whose customer's wallets book it, whichever wallet that is. */
+function sharedOf({
+  organisationId,
+  environment,
+  txHash,
+  logIndex,
+  direction,
+  token,
+  from,
+  to,
+  rawAmount,
+}: Side & Pick<KnownRow, 'organisationId' | 'environment'>): string {
+  return [organisationId, environment, txHash, logIndex, direction, token, from, to, rawAmount].join(' ')
 }
 
 /** Whether both are the same movement for the same wallet, at any log position. */
