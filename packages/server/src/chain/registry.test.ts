@@ -331,7 +331,6 @@ test('a token whose domain matches the registry is right, and is unchecked befor
   const chains = chainsOf(node)
   chains.watch()
   await expect.poll(() => chains.health(network)?.status).toBe('down')
-  // The network is down before that is logged, and a read that meets the node up again would log nothing.
   await expect.poll(() => JSON.stringify(errors)).toContain('no network is reachable')
   expect(chains.tokenDomainState(network, usdc)).toBe('unchecked')
   node.isDown = false

@@ -24,10 +24,14 @@ const publishUnreported: RecurringTask<Deps> = {
   async run(ctx) {
     const before = instantOf(ctx.clock.now().getTime() - unreportedMs)
     for (const transferId of await listUnreported(ctx.db, before)) {
-      await ctx.db.tx(async (tx) => {
+      const publish = ctx.db.tx(async (tx) => {
         const transfer = await lockTransfer(tx, transferId)
         if (transfer.reportedState === null) await publishOutcomes(ctx, tx, [transfer])
       })
+      // One that cannot be published delays no other.
+      await publish.catch((error: unknown) =>
+        ctx.log.error({ err: error, transferId }, 'the end of a transfer could not be published'),
+      )
     }
   },
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Db, type Sql, sql } from '../../platform/db/db.ts'
+import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 
 /** Up to this many vaults of a tenant, a recount reads every vault with its content; above it, the counts that triggers maintain. */
@@ -75,29 +75,42 @@ export function addUpChanges(db: Db): Promise<number> {
 
 const TenantRow = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
 
-/** Counts that were compared with the vaults, and whether they were wrong. */
+/** Counts that were compared with the vaults, and whether they were wrong; or the error of the comparison. */
 export interface Checked {
   readonly tenant: Tenant
   readonly wasWrong: boolean
+  readonly error?: unknown
 }
 
 /**
  * Compares the counts that were last compared before `before`, the oldest first, with the vaults, and corrects them by a change. The row stays
- * locked, so that of two processes that compare only one corrects. Returns undefined if none are due.
+ * locked, so that of two processes that compare only one corrects. Counts whose comparison fails are due again as late as others, so that they delay
+ * none. Returns undefined if none are due.
  */
-export function checkCounts(
+export async function checkCounts(
   db: Db,
   { now, before }: { readonly now: Date; readonly before: Date },
 ): Promise<Checked | undefined> {
-  return db.tx(async (tx) => {
-    const tenant = await tx.maybeOne(
-      TenantRow,
-      sql`
-      select organisation_id, environment from vault_counts where checked_at < ${before} order by checked_at limit 1 for update skip locked`,
-    )
-    if (tenant === undefined) return undefined
-    const { organisationId, environment } = tenant
-    const corrected = await tx.run(sql`
+  let tenant: Tenant | undefined
+  try {
+    return await db.tx(async (tx) => {
+      tenant = await tx.maybeOne(
+        TenantRow,
+        sql`
+        select organisation_id, environment from vault_counts where checked_at < ${before} order by checked_at limit 1 for update skip locked`,
+      )
+      return tenant && { tenant, wasWrong: await correctCounts(tx, tenant, now) }
+    })
+  } catch (error) {
+    if (tenant === undefined) throw error
+    await markChecked(db, tenant, now)
+    return { tenant, wasWrong: false, error }
+  }
+}
+
+async function correctCounts(tx: Tx, tenant: Tenant, now: Date): Promise<boolean> {
+  const { organisationId, environment } = tenant
+  const corrected = await tx.run(sql`
       insert into vault_count_changes (organisation_id, environment, active, persisted, bytes)
       select ${organisationId}, ${environment}, there.active - counts.active, there.persisted - counts.persisted, there.bytes - counts.bytes
       from ${countsOf(tenant)} as counts, (
@@ -106,7 +119,10 @@ export function checkCounts(
         from vaults where ${of(tenant)}
       ) as there
       where (there.active, there.persisted, there.bytes) <> (counts.active, counts.persisted, counts.bytes)`)
-    await tx.run(sql`update vault_counts set checked_at = ${now} where ${of(tenant)}`)
-    return { tenant, wasWrong: corrected > 0 }
-  })
+  await markChecked(tx, tenant, now)
+  return corrected > 0
+}
+
+async function markChecked(db: Queryable, tenant: Tenant, now: Date): Promise<void> {
+  await db.run(sql`update vault_counts set checked_at = ${now} where ${of(tenant)}`)
 }

@@ -175,3 +175,29 @@ test('vaults that are made, filled, persisted and deleted while counters are reb
   await addUp()
   expect(await countsIn(org, sql`vault_counts`)).toEqual(await vaultsOf(org))
 })
+
+test('counts whose comparison fails delay no other tenant', async () => {
+  const [first, second] = [await withVaults(3), await withVaults(3)]
+  for (const org of [first, second]) await rebuild(org)
+  await addUp()
+  for (const [org, day] of [
+    [first, 1],
+    [second, 2],
+  ] as const)
+    await db.run(sql`
+      update vault_counts set active = 7, checked_at = '2020-01-01'::timestamptz + ${day}::integer * interval '1 day' where organisation_id = ${org.id}`)
+  await db.run({
+    values: [],
+    text: `alter table vault_count_changes add constraint refused check (organisation_id <> '${first.id}')`,
+  })
+  const check = () => checkCounts(db, { now: stage.now(), before: new Date('2021-01-01') })
+  const [failed, corrected, none] = [await check(), await check(), await check()]
+  expect(failed?.error).toBeDefined()
+  expect([failed?.tenant.organisationId, corrected?.tenant.organisationId, none]).toEqual([
+    first.id,
+    second.id,
+    undefined,
+  ])
+  expect(corrected?.wasWrong).toBe(true)
+  await db.run({ values: [], text: 'alter table vault_count_changes drop constraint refused' })
+})

@@ -20,6 +20,11 @@ export const countVaults: RecurringTask<Deps> = {
       const now = clock.now()
       const checked = await checkCounts(db, { now, before: instantOf(now.getTime() - checkedEveryMs) })
       if (checked === undefined) return
+      if (checked.error !== undefined)
+        log.error(
+          { ...checked.tenant, err: checked.error },
+          'the number of vaults or of their bytes could not be compared with the vaults',
+        )
       if (checked.wasWrong)
         log.error(checked.tenant, 'the number of vaults or of their bytes was wrong and is corrected')
     }
