@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../src/platform/db/db.ts'
-import { partitionedTables, plain } from '../src/platform/db/partitions.ts'
+import { listPartitions, partitionedTables, plain } from '../src/platform/db/partitions.ts'
 import { freshDatabase } from './database.ts'
 import { addPastMonths } from './past-months.ts'
 
@@ -12,7 +12,9 @@ const locksMax = Number(/^max_locks_per_transaction = (\d+)$/m.exec(conf)?.[1])
 
 test('PostgreSQL has locks enough for every connection to plan a statement over 60 months at once', async () => {
   const { db, drop } = await freshDatabase()
-  await addPastMonths(db, new Date(), 60)
+  // A new database has two or three partitions, which depends on the day of the month.
+  const made = (await Promise.all(partitionedTables.map((one) => listPartitions(db, one)))).map(({ length }) => length)
+  await addPastMonths(db, new Date(), 62 - Math.max(...made))
   for (const { table } of partitionedTables) {
     const locks = await db.tx(async (tx) => {
       await tx.run(plain(`explain select * from ${table} order by id limit 1`))
