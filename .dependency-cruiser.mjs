@@ -169,9 +169,13 @@ export default {
     {
       name: 'two-files-name-the-network-client',
       severity: 'error',
-      comment: '`outbound` is for URLs of the operator, `guarded-connections` for URLs of customers.',
-      from: { path: server, pathNot: [`${server}platform/(outbound|guarded-connections)\\.ts$`, '\\.test\\.ts$'] },
-      to: { path: 'node_modules/undici/' },
+      comment:
+        '`outbound` is for URLs of the operator, `guarded-connections` for URLs of customers. `undici` loads what both use.',
+      from: {
+        path: server,
+        pathNot: [`${server}platform/(outbound|guarded-connections|undici)\\.ts$`, '\\.test\\.ts$'],
+      },
+      to: { path: ['node_modules/undici/', `${server}platform/undici\\.ts$`] },
     },
     {
       name: 'viem-clients-stay-in-chain-and-custody',

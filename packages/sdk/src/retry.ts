@@ -16,7 +16,7 @@ export interface RetryPolicy {
 }
 
 /** Milliseconds after which the service has answered a payment of a URL, its slowest request, or has released its key. */
-export const slowestMs = 75_000
+const slowestMs = 75_000
 
 /** The defaults: two retries, delays from 0.5 s doubling to 8 s, a `Retry-After` of up to a minute, and 75 s for a request in progress. */
 export const defaultRetryPolicy: RetryPolicy = {

@@ -67,7 +67,7 @@ export interface CoinArrival {
   readonly block: bigint
 }
 
-export type CoinVerdict = 'transaction' | 'block' | Exclude<NodeVerdict, 'yes'>
+type CoinVerdict = 'transaction' | 'block' | Exclude<NodeVerdict, 'yes'>
 
 /** The block that the quorum answered for. */
 export interface DecisionBlock {

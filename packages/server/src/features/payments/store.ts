@@ -257,7 +257,7 @@ export const RouteTotal = z.object({
 })
 
 /** Most entries of routes in a summary. The payments of all other routes share an entry per token. */
-export const summaryRoutesMax = 500
+const summaryRoutesMax = 500
 
 /**
  * Returns totals per route and token of the whole period, of the most paid routes; the row without a route has the rest, so that the sum of

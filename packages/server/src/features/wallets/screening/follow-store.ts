@@ -3,7 +3,6 @@ import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.
 
 /** The parts of a comparison, in order: rows of addresses that differ, and then pending rows. */
 export const followStages = ['senders', 'addresses', 'pending-deposits', 'pending-wallets'] as const
-export type FollowStage = (typeof followStages)[number]
 
 /** The last row that a stage has visited, in the order of its index. Both are initially empty. */
 const Place = z.object({ afterValue: z.string(), afterId: z.string() })
