@@ -152,12 +152,12 @@ async function followMissing(parts: LaneParts, transaction: LaneTransactionRow, 
   if (latest === undefined) return
   const searchIfLost = (known: Losses): boolean => {
     const isLost = hasLongBeenLost(parts, transaction, known)
-    if (isLost) parts.searches.begin(transaction, (stopped) => searchReplaced(parts, transaction, latest, stopped))
+    if (isLost) parts.searches.begin(transaction, (search) => searchReplaced(parts, transaction, latest, search))
     return isLost
   }
   if (transactionCount > transaction.nonce && searchIfLost(losses)) return
   if (now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
-  await advanceByOthers(parts, transaction, hashes)
+  if (await advanceByOthers(parts, transaction, hashes)) return
   const [response] = await broadcast(parts, [transaction], attempts)
   // Most nodes say that the nonce is used, though the preferred one does not count it.
   const isTooLow = response?.outcome === 'nonce-too-low' && transactionCount <= transaction.nonce
@@ -193,7 +193,7 @@ function returnToSent({ deps, handlers, leased }: LaneParts, transaction: LaneTr
 /** Most transactions whose receipts one database transaction stores. */
 const closedAtOnce = 50
 
-type AdvanceParts = Pick<LaneParts, 'deps' | 'chain' | 'handlers' | 'leased'>
+type AdvanceParts = Pick<LaneParts, 'deps' | 'chain' | 'handlers' | 'leased' | 'searches'>
 
 interface Found {
   readonly transaction: LaneTransactionRow
@@ -260,7 +260,8 @@ function isFinal({ chain: { network } }: AdvanceParts, { blockNumber }: Receipt,
 
 /** Skips transactions that are already closed or whose shard another process has leased. */
 function advance(parts: AdvanceParts, some: readonly Found[], head: bigint): Promise<number> {
-  const { deps, handlers, leased } = parts
+  const { deps, handlers, leased, searches } = parts
+  searches.end(some.map(({ transaction }) => transaction.id))
   return fencedTx(deps.db, leased, async (tx) => {
     const found = new Map(
       some.map(({ transaction: { id }, receipt }) => [id, { id, receipt, isFinal: isFinal(parts, receipt, head) }]),

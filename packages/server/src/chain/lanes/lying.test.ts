@@ -134,6 +134,76 @@ test('a node that does not end its search for a lost transaction delays no other
   expect(await effectsOf(database.db, lost.id)).toEqual(['sent', 'replaced'])
 })
 
+test('a search for a lost transaction does not apply once blocks that it was begun for are undone', async () => {
+  const clock = aStillClock()
+  const stage = await aStage(clock, 1, { rpcTimeoutMs: 120_000 })
+  const send = (method: string, params: readonly unknown[] = []) => rpc(stage.outbound, dev.rpcUrl, method, params)
+  await stopMining(stage)
+  const payment = await planPayment(stage)
+  await sendLanes(stage.parts, [stage.lane.sender])
+  await send('anvil_dropAllTransactions')
+  const before = await send('evm_snapshot')
+  await useNonce(stage)
+  await send('anvil_mine', ['0x1'])
+  const searching = Promise.withResolvers<void>()
+  const stalled = Promise.withResolvers<NodeResponse>()
+  liar.lie('eth_getLogs', () => {
+    searching.resolve()
+    return stalled.promise
+  })
+  for (let steps = 0; steps < 8; steps += 1) {
+    clock.forward(30_000)
+    await followLanes(stage.parts, [stage.lane.sender])
+  }
+  await searching.promise
+  await send('evm_revert', [before])
+  await send('anvil_mine', ['0x4'])
+  const search = stage.parts.searches.settled()
+  stalled.resolve({ result: [] })
+  await search
+  expect(await effectsOf(database.db, payment.id)).toEqual(['sent'])
+  liar.tellTheTruth()
+  await send('evm_setAutomine', [true])
+  await look(stage, clock)
+  expect(await paid(stage, payment)).toBe(1n)
+  expect((await effectsOf(database.db, payment.id)).at(-1)).toBe('final')
+})
+
+test('a search for a transaction that is mined meanwhile ends, because its evidence is old', async () => {
+  const clock = aStillClock()
+  const stage = await aStage(clock, 1, { rpcTimeoutMs: 600_000 })
+  const send = (method: string, params: readonly unknown[] = []) => rpc(stage.outbound, dev.rpcUrl, method, params)
+  await stopMining(stage)
+  const payment = await planPayment(stage)
+  await sendLanes(stage.parts, [stage.lane.sender])
+  await send('anvil_dropAllTransactions')
+  const { raw } = await database.db.one(
+    z.object({ raw: z.instanceof(Uint8Array) }),
+    sql`select raw from transaction_attempts where transaction_id = ${payment.id}`,
+  )
+  const before = await send('evm_snapshot')
+  await useNonce(stage)
+  await send('anvil_mine', ['0x1'])
+  const searching = Promise.withResolvers<void>()
+  liar.lie('eth_getLogs', () => {
+    searching.resolve()
+    return Promise.withResolvers<NodeResponse>().promise
+  })
+  const follow = async () => {
+    clock.forward(30_000)
+    await followLanes(stage.parts, [stage.lane.sender])
+  }
+  for (let steps = 0; steps < 8; steps += 1) await follow()
+  await searching.promise
+  await send('evm_revert', [before])
+  await send('eth_sendRawTransaction', [bytesToHex(raw)])
+  await send('anvil_mine', ['0x4'])
+  await follow()
+  // Its node does not answer: it ends because its transaction has another state.
+  await stage.parts.searches.settled()
+  expect(await effectsOf(database.db, payment.id)).toEqual(['sent', 'mined', 'final'])
+})
+
 test('a node that counts no transaction does not hide that the nonce was used elsewhere', async () => {
   const clock = aStillClock()
   const stage = await aStage(clock)

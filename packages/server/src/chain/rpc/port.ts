@@ -150,8 +150,8 @@ export interface QuorumReads {
   /**
    * The hash of a transaction of the account with exactly these calls, at this nonce or another, confirmed by a majority. Hashes that `isOurs`
    * returns are skipped. The transaction was not made before `since`. Undefined when none is found, which proves nothing: nodes without historical
-   * state do not find transfers of native coin. Throws `chain-unavailable` when no node could search, when a node does not end its search, or once
-   * `stopped` is aborted.
+   * state do not find transfers of native coin. `onRemaining` is called when a majority has found nothing and other nodes still search: they have ten minutes
+   * more. Throws `chain-unavailable` when no node could search, when a majority does not end its search within an hour, or once `stopped` is aborted.
    */
   findSameCall(
     call: SentCallId,
@@ -159,6 +159,7 @@ export interface QuorumReads {
       readonly since: Date
       readonly isOurs: (hashes: readonly Hex[]) => Promise<ReadonlySet<string>>
       readonly stopped?: AbortSignal
+      readonly onRemaining?: () => void
     },
   ): Promise<Hex | undefined>
   /**

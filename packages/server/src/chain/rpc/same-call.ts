@@ -39,7 +39,7 @@ const approvalTopic = bytesToHex(keccak256(utf8('Approval(address,address,uint25
 export function createSameCall(search: Search): Pick<QuorumReads, 'findSameCall'> {
   const logs = createLogReader()
   return {
-    async findSameCall(call, { since, isOurs, stopped: until }) {
+    async findSameCall(call, { since, isOurs, stopped: until, onRemaining }) {
       const decision = await search.quorum.decide({ depth: search.network.confirmationDepth })
       if (decision === undefined) throw fail('chain-unavailable', {}, new Error('nodes agree on no block'))
       const range = searchRange(search, { to: decision.block.number, since })
@@ -47,6 +47,7 @@ export function createSameCall(search: Search): Pick<QuorumReads, 'findSameCall'
         needed: search.quorum.needed,
         wait: search.wait,
         until,
+        onRemaining,
         async search(rpc, stopped) {
           const candidates = await findCandidates(rpc, logs, { call, range: { ...range, stopped }, since })
           stopped.throwIfAborted()

@@ -16,6 +16,8 @@ interface NodeSearch<T> {
   readonly wait: Wait | undefined
   /** Once it is aborted, the search ends at every node. */
   readonly until?: AbortSignal | undefined
+  /** Called when a majority has found nothing and other nodes still search. */
+  readonly onRemaining?: (() => void) | undefined
   /**
    * Searches one node. Undefined when it has nothing. Once the signal is aborted the result is not used, and the search should end with an error.
    */
@@ -24,29 +26,29 @@ interface NodeSearch<T> {
 
 /**
  * Returns the first result of any node, so that no node can delay what another one finds. The nodes begin one after the other: each when the one before it
- * has ended without a result, or after two seconds. Undefined when every node that did not fail has ended without a result. Throws
- * `chain-unavailable` when all nodes failed, when a node has not ended in time and the others have no result, or once `until` is aborted; throws any other
- * error of a search at once.
+ * has ended without a result, or after two seconds. Undefined when every node that did not fail has ended without a result; a node that has not ended
+ * ten minutes after a majority counts as failed. Throws `chain-unavailable` when all nodes failed, when no majority has ended within an hour, or once
+ * `until` is aborted; throws any other error of a search at once.
  */
 export function searchNodes<T>(
   nodes: readonly Rpc[],
-  { needed, wait = pause, until, search }: NodeSearch<T>,
+  { needed, wait = pause, until, onRemaining, search }: NodeSearch<T>,
 ): Promise<T | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<T | undefined>()
   const stopping = new AbortController()
   const { signal: stopped } = stopping
   const failures: unknown[] = []
   let empty = 0
-  const limit = (ms: number): void => {
-    const late = () => reject(fail('chain-unavailable', {}, new Error('a node does not end its search')))
-    void wait(ms, stopped).then(late)
+  const waitForRemaining = (): void => {
+    onRemaining?.()
+    void wait(remainingMs, stopped).then(() => resolve(undefined))
   }
   const searchOne = async (rpc: Rpc): Promise<void> => {
     try {
       const found = await search(rpc, stopped)
       if (found !== undefined) return resolve(found)
       empty += 1
-      if (empty === needed) limit(remainingMs)
+      if (empty === needed && empty + failures.length < nodes.length) waitForRemaining()
     } catch (error) {
       if (!isProblem(error, 'chain-unavailable')) return reject(error)
       failures.push(error)
@@ -65,7 +67,8 @@ export function searchNodes<T>(
   until?.addEventListener('abort', stop)
   if (until?.aborted) stop()
   // The other nodes cannot help a single one.
-  if (nodes.length > 1) limit(searchMsMax)
+  const late = () => reject(fail('chain-unavailable', {}, new Error('most nodes do not end their search')))
+  if (nodes.length > 1) void wait(searchMsMax, stopped).then(late)
   void begin()
   return promise.finally(() => {
     until?.removeEventListener('abort', stop)
