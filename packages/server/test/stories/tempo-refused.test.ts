@@ -92,8 +92,24 @@ test('a refused transaction that a block includes nevertheless is settled and co
     await truth()
     return noFee
   })
+  node.lie('eth_getTransactionReceipt', () => ({ result: null }))
   expect((await pay(await aTempoPayer(chain), 1n)).status).toBe(402)
   expect((await usedBy(org)).places).toBe(0n)
+  node.tellTheTruth()
+  expect(await follow(org)).toEqual(['settled'])
+  expect((await usedBy(org)).places).toBe(1n)
+})
+
+test('a transaction that a block includes before the nodes refuse it is not refused', async () => {
+  const { org, pay } = await aShop()
+  node.lie('eth_sendRawTransaction', async ({ params: [raw], truth }) => {
+    await truth()
+    const hash = keccak256(z.custom<Hex>().parse(raw))
+    await expect.poll(() => nodeCall(chain, 'eth_getTransactionReceipt', [hash])).not.toBeNull()
+    return noFee
+  })
+  expect((await pay(await aTempoPayer(chain), 1n)).status).toBe(200)
+  expect((await usedBy(org)).places).toBe(1n)
   expect(await follow(org)).toEqual(['settled'])
   expect((await usedBy(org)).places).toBe(1n)
 })

@@ -24,6 +24,7 @@ import { refuseUnpaid, responseOf, underpriced, underpricedMark } from '../../re
 import type { VerifiedPayment } from '../../schema.ts'
 import { recordUncounted } from '../../settlement-outcome.ts'
 import { findPayment, listTakenClaims, type NewPayment } from '../../store.ts'
+import { filterUnmined } from '../../unmined-payments.ts'
 import type { MppMethod, MppPurchase } from '../method.ts'
 import { failuresSince, followPayment, refusalOf, sentenceOf } from './follow.ts'
 import { type BoundTransfer, paidBy, type TempoPurchase } from './paid-by.ts'
@@ -108,7 +109,7 @@ async function payByTransaction(ctx: Ctx, purchase: TempoPurchase, raw: Hex): Pr
   const final = await completed(ctx, purchase, transaction)
   const payment = pulledPayment(ctx, purchase, transaction, final)
   await ctx.recordPayment({ ctx, payment, funds: await readFunds(ctx, payment) })
-  return sendAndWait(ctx, purchase.network, { id: payment.id, raw: final.raw })
+  return sendAndWait(ctx, purchase.network, { id: payment.id, raw: final.raw, txHash: final.hash })
 }
 
 /** Refuses a payer whose sponsored transaction failed at the sponsor's expense: it can pay the fee of its next ones itself. */
@@ -266,19 +267,22 @@ function withMark(ctx: Ctx): Ctx {
 const receiptPollMs = 150
 
 /**
- * Broadcasts a recorded payment and waits for the chain's outcome, no longer than a settle call would. From here on a
+ * Broadcasts a recorded payment and waits for the chain's outcome, no longer than a settle call would. A refusal by the nodes counts only if by a majority
+ * no block includes the transaction. From here on a
  * failure is never the payer's fault. If the outcome stays open, the response is that settlement is pending, and the
  * follower completes it.
  */
 async function sendAndWait(
   ctx: Ctx,
   network: Network,
-  payment: { readonly id: PaymentId; readonly raw: Hex },
+  payment: { readonly id: PaymentId; readonly raw: Hex; readonly txHash: Hex },
 ): Promise<z.input<typeof VerifiedPayment>> {
   await ctx.witness.cover()
   const [sent] = await ctx.chains.on(network).sendTempo([payment.raw])
-  if (sent?.outcome === 'refused')
-    await ctx.db.tx((tx) => recordUncounted(tx, [{ id: payment.id, reason: refusalOf(sent) }]))
+  const refused = sent?.outcome === 'refused' ? [{ ...payment, reason: refusalOf(sent) }] : []
+  // A node that lies, or that has the transaction in a block already, may refuse it.
+  const unmined = refused.length === 0 ? refused : await filterUnmined(ctx, network.name, refused)
+  if (unmined.length > 0) await ctx.db.tx((tx) => recordUncounted(tx, unmined))
   else await waitForChain(ctx, network, payment.id)
   const row = await findPayment(ctx.db, ctx.tenant, payment.id)
   if (row === undefined) throw new Error('a payment disappeared')
