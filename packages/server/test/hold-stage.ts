@@ -113,6 +113,11 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
       deps.db.tx(async (tx) => withdraw(deps, tx, await lockRowsAbove(tx, network.name, above))),
     onHold,
     unscreenedOf,
+    /** Ends traces and freezes that the bookings left to background work. */
+    async endTraces(): Promise<void> {
+      for (const work of screeningRecurring)
+        if (work.name === 'wallets.continue-traces') await work.run(systemCtx(deps))
+    },
     frozen: async (...wallets: readonly Wallet[]): Promise<bigint[]> =>
       (await Promise.all(wallets.map(onHold))).map((amount) => amount.frozen),
     screenWhatIsDue,

@@ -98,7 +98,7 @@ const withNeighbors = [
   'server/src/features/plans/usage.ts least',
   'server/src/features/relayer/batch.ts compare',
   'server/src/features/wallets/policy/decide.ts isCapRaised',
-  'server/src/features/wallets/screening/taint.ts lower',
+  'server/src/features/wallets/screening/freeze.ts lower',
   'server/src/partners/routing/abi.ts decodeCall',
   'server/src/partners/routing/cctp-calls.ts isSentMessage',
   'server/src/partners/screening/dating.ts isStale',

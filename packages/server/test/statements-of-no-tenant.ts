@@ -62,7 +62,7 @@ export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>
     tainted_places: 1,
     wallet_transactions: 1,
   },
-  'wallets/screening/taint-store.ts': { taint_checkpoints: 3, tainted_places: 2, wallet_transactions: 5 },
+  'wallets/screening/taint-store.ts': { taint_checkpoints: 4, tainted_places: 1, wallet_transactions: 7 },
   'wallets/screening/taint-trace-store.ts': { taint_traces: 2 },
   'wallets/sweep/relay-store.ts': { child_addresses: 1, master_wallets: 1, sweep_transfers: 5, sweeps: 1 },
   'wallets/sweep/store.ts': { sweep_transfers: 1, sweeps: 1 },

@@ -142,6 +142,7 @@ async function aFlaggedWallet(deposits: number): Promise<Wallet> {
       block: block + BigInt(n),
     })),
   )
+  await stage.endTraces()
   return wallet
 }
 

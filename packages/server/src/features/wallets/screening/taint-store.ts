@@ -179,28 +179,56 @@ export type RowOrder = Pick<TaintedRow, 'id' | 'block' | 'logIndex'>
 
 const rowColumns = sql`id, block_number as block, log_index, (${rawTaint})::text as raw_taint, frozen_raw_amount::text as raw_frozen`
 
-/** The newest tainted or frozen incoming rows of an asset below a block, or below a row, down to a block. */
-export function listTaintedRows(
+/** The newest tainted or frozen incoming rows of an asset below a block, or below a row. */
+export function listTaintedBelow(
   tx: Tx,
   asset: WalletToken,
-  range: { readonly below: bigint | RowOrder | null; readonly from: bigint | null },
+  below: bigint | RowOrder,
   most: number,
 ): Promise<TaintedRow[]> {
-  const { below, from } = range
   const isBelow =
-    below === null
-      ? sql`true`
-      : typeof below === 'bigint'
-        ? sql`block_number < ${below}`
-        : sql`(block_number, log_index, id) < (${below.block}::bigint, ${below.logIndex}::integer, ${below.id}::text)`
-  // Composed, since a plan for all values has no bound in `$1 is null or …`.
-  const isFrom = from === null ? sql`true` : sql`block_number >= ${from}`
+    typeof below === 'bigint'
+      ? sql`block_number < ${below}`
+      : sql`(block_number, log_index, id) < (${below.block}::bigint, ${below.logIndex}::integer, ${below.id}::text)`
   return tx.many(
     TaintedRow,
     sql`
-    select ${rowColumns} from wallet_transactions where ${isAt(asset)} and ${isTainted} and ${isBelow} and ${isFrom}
+    select ${rowColumns} from wallet_transactions where ${isAt(asset)} and ${isTainted} and ${isBelow}
     order by block_number desc, log_index desc, id desc limit ${most}`,
   )
+}
+
+/** The oldest tainted or frozen incoming rows of an asset from a block on. */
+export function listTaintedFrom(tx: Tx, asset: WalletToken, from: bigint, most: number): Promise<TaintedRow[]> {
+  return tx.many(
+    TaintedRow,
+    sql`
+    select ${rowColumns} from wallet_transactions where ${isAt(asset)} and ${isTainted} and block_number >= ${from}
+    order by block_number, log_index, id limit ${most}`,
+  )
+}
+
+/**
+ * The tainted amount that an asset received before a block, or up to and with a row. Reads the rows since the last checkpoint: the asset is traced, so
+ * its checkpoints are not older than a page.
+ */
+export async function sumTaint(tx: Tx, asset: WalletToken, end: bigint | RowOrder): Promise<bigint> {
+  const before = typeof end === 'bigint' ? end : end.block
+  const isIn =
+    typeof end === 'bigint'
+      ? sql`block_number < ${end}`
+      : sql`(block_number, log_index, id) <= (${end.block}::bigint, ${end.logIndex}::integer, ${end.id}::text)`
+  const { raw } = await tx.one(
+    z.object({ raw: StoredBigInt }),
+    sql`
+    with known as materialized (
+      select block_number, raw_tainted + raw_left as raw from taint_checkpoints
+      where ${isAt(asset)} and block_number < ${before} and raw_left is not null order by block_number desc limit 1
+    )
+    select (coalesce((select raw from known), 0) + coalesce(sum(${rawTaint}), 0))::text as raw from wallet_transactions
+    where ${isAt(asset)} and ${isTainted} and block_number > coalesce((select block_number from known), -1) and ${isIn}`,
+  )
+  return raw
 }
 
 /** The oldest frozen rows of an asset below a block, read from the index `wallet_transactions_frozen_in_order`. */
@@ -225,15 +253,6 @@ export async function updateFrozen(
     update wallet_transactions w set frozen_raw_amount = given.raw
     from unnest(${[...frozen.keys()]}::text[], ${[...frozen.values()].map(String)}::numeric[]) as given (id, raw)
     where w.id = given.id and w.organisation_id = ${tenant.organisationId} and w.environment = ${tenant.environment}`)
-}
-
-/** The total frozen amount of the asset, as stored. */
-export async function findFrozen(tx: Tx, asset: WalletToken): Promise<bigint> {
-  const row = await tx.maybeOne(
-    z.object({ rawFrozen: StoredBigInt }),
-    sql`select raw_frozen::text from tainted_places where ${isAt(asset)}`,
-  )
-  return row?.rawFrozen ?? 0n
 }
 
 /**

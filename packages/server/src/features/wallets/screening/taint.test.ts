@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { distribute, traceTaint } from './taint.ts'
+import { distribute } from './freeze.ts'
+import { traceTaint } from './taint.ts'
 import type { LedgerRow } from './taint-store.ts'
 
 const nothing = { block: 0n, rawBalance: 0n, rawTainted: 0n, rawLeft: 0n }
@@ -15,9 +16,9 @@ function left(id: string, rawAmount: bigint): LedgerRow {
 
 function traced(...ledger: readonly LedgerRow[]) {
   const { end, moved } = traceTaint(nothing, ledger)
-  const tainted = ledger.filter(({ rawTaint }) => rawTaint > 0n).reverse()
+  const tainted = ledger.filter(({ rawTaint }) => rawTaint > 0n)
   const { changed } = distribute(
-    end.rawTainted,
+    end.rawLeft,
     tainted.map(({ txHash: id, rawTaint }) => ({ id, rawTaint, rawFrozen: 0n })),
   )
   return { frozen: Object.fromEntries(changed), moved: moved.map(({ rawTaint }) => rawTaint) }

@@ -1,24 +1,20 @@
 import type { Tx } from '../../../platform/db/db.ts'
+import { freezeSome, lower, type Traced } from './freeze.ts'
 import {
   type Change,
   type Checkpoint,
-  findFrozen,
   insertCheckpoint,
   type LedgerRow,
   listLedger,
-  listOldestFrozen,
   listTaintedChanges,
-  listTaintedRows,
   type MovedTaint,
   resetCheckpoints,
   sumBefore,
-  type TaintedRow,
-  updateFrozen,
   updateTaintedReceivers,
-  upsertTaintedAsset,
   type WalletToken,
 } from './taint-store.ts'
 import { insertTraces, listTraced, type Trace, takeTraces } from './taint-trace-store.ts'
+import { wholeBlocks } from './whole-blocks.ts'
 
 /** Movements of an asset per page; each full page ends with a checkpoint. */
 const pageMax = 100
@@ -55,7 +51,7 @@ export async function continueTraces(tx: Tx, network: string): Promise<boolean> 
   return true
 }
 
-/** Traces up to `pagesMax` pages, and leaves the others to `continueTraces`; until then `amountsOnHold` has the whole balance of each wallet that they may reach. */
+/** Traces up to `pagesMax` pages, freezes what `freezeSome` does, and leaves the rest to `continueTraces`; until then `amountsOnHold` has the whole balance of each wallet that they may reach. */
 async function traceSome(tx: Tx, waiting: Map<string, Trace>): Promise<void> {
   const followed = new Map<string, Traced>()
   for (let pages = 0; pages < pagesMax; pages++) {
@@ -75,17 +71,13 @@ async function traceSome(tx: Tx, waiting: Map<string, Trace>): Promise<void> {
     const traced = followed.get(keyOf(asset))
     if (traced !== undefined) addTrace(left, { asset, block: traced.end.block + 1n }, traced.block)
   }
+  const ended: Traced[] = []
   for (const [key, traced] of followed) {
     const trace = left.get(key)
-    if (trace === undefined) await freeze(tx, traced)
+    if (trace === undefined) ended.push(traced)
     else addTrace(left, trace, lower(trace.first, traced.block))
   }
-  await insertTraces(tx, [...left.values()])
-}
-
-/** An asset, the lowest block with a change there, and the state after all its movements. */
-interface Traced extends Change {
-  readonly end: Checkpoint
+  await insertTraces(tx, [...left.values(), ...(await freezeSome(tx, ended))])
 }
 
 interface Page {
@@ -101,21 +93,10 @@ async function followPage(tx: Tx, { asset, block }: Change): Promise<Page> {
   const known = await resetCheckpoints(tx, asset, block)
   const start = known ?? (await sumBefore(tx, asset, block))
   if (known === undefined) await insertCheckpoint(tx, asset, start)
-  const { rows, isPart } = await wholeBlocks(tx, asset, start.block)
+  const { rows, isPart } = await wholeBlocks(pageMax, (most) => listLedger(tx, asset, start.block, most))
   const { end, moved } = traceTaint(start, rows)
   if (isPart) await insertCheckpoint(tx, asset, end)
   return { end, moved, isPart }
-}
-
-/** The next movements, in whole blocks. */
-async function wholeBlocks(tx: Tx, asset: WalletToken, above: bigint) {
-  for (let most = pageMax; ; most *= 2) {
-    const rows = await listLedger(tx, asset, above, most + 1)
-    if (rows.length <= most) return { rows, isPart: false }
-    const last = rows.at(-1)?.block
-    const whole = rows.filter((row) => row.block !== last)
-    if (whole.length > 0) return { rows: whole, isPart: true }
-  }
 }
 
 /**
@@ -144,93 +125,6 @@ export function traceTaint(
   return { end: { block, rawBalance: balance, rawTainted: tainted, rawLeft: left }, moved }
 }
 
-/**
- * Stores the frozen amounts of rows. Tainted money leaves oldest first, so the newest tainted rows are frozen. Rows below the change are
- * read only if their share has changed, and of them only those whose share has.
- */
-async function freeze(tx: Tx, { asset, block, end: { rawTainted, rawLeft } }: Traced): Promise<void> {
-  let [rawRest, rawBelow] = [rawTainted, await findFrozen(tx, asset)]
-  for await (const rows of taintedPages(tx, asset, { below: null, from: block })) {
-    const shared = distribute(rawRest, rows)
-    await updateFrozen(tx, asset, shared.changed)
-    rawRest = shared.rawRest
-    rawBelow = rows.reduce((rest, { rawFrozen }) => rest - rawFrozen, rawBelow)
-  }
-  if (rawRest < rawBelow) await thawOldest(tx, asset, { below: block, raw: rawBelow - rawRest })
-  else await freezeOlder(tx, asset, { below: block, raw: rawRest - rawBelow })
-  await upsertTaintedAsset(tx, asset, { rawFrozen: rawTainted, rawLeft })
-}
-
-/** Pages of tainted rows, newest first. */
-async function* taintedPages(
-  tx: Tx,
-  asset: WalletToken,
-  range: Parameters<typeof listTaintedRows>[2],
-): AsyncGenerator<TaintedRow[]> {
-  let rows = await listTaintedRows(tx, asset, range, pageMax)
-  for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
-    yield rows
-    rows = rows.length < pageMax ? [] : await listTaintedRows(tx, asset, { ...range, below: last }, pageMax)
-  }
-}
-
-/** An amount to thaw or freeze in blocks below this one. */
-interface MovedBelow {
-  readonly below: bigint
-  readonly raw: bigint
-}
-
-/** Takes this amount from the frozen amounts below a block, those of the oldest rows first. */
-async function thawOldest(tx: Tx, asset: WalletToken, { below, raw }: MovedBelow): Promise<void> {
-  for (let rest = raw; rest > 0n; ) {
-    const rows = await listOldestFrozen(tx, asset, below, pageMax)
-    if (rows.length === 0) return
-    const kept = new Map<string, bigint>()
-    for (const { id, rawFrozen } of rows) {
-      if (rest === 0n) break
-      const thawed = rawFrozen < rest ? rawFrozen : rest
-      rest -= thawed
-      kept.set(id, rawFrozen - thawed)
-    }
-    await updateFrozen(tx, asset, kept)
-  }
-}
-
-/** Freezes a further amount of the tainted rows below a block, newest first. It starts at the oldest frozen row, because all newer rows are frozen completely. */
-async function freezeOlder(tx: Tx, asset: WalletToken, { below, raw }: MovedBelow): Promise<void> {
-  if (raw === 0n) return
-  const [oldest] = await listOldestFrozen(tx, asset, below, 1)
-  let rest = raw
-  const take = async (rows: readonly TaintedRow[]): Promise<void> => {
-    const frozenBefore = rows.reduce((sum, { rawFrozen }) => sum + rawFrozen, 0n)
-    const shared = distribute(rest + frozenBefore, rows)
-    await updateFrozen(tx, asset, shared.changed)
-    rest = shared.rawRest
-  }
-  if (oldest !== undefined) await take([oldest])
-  for await (const rows of taintedPages(tx, asset, { below: oldest ?? below, from: null })) {
-    if (rest === 0n) return
-    await take(rows)
-  }
-}
-
-/**
- * Distributes an amount over tainted rows, newest first. Returns the rows whose frozen amount changes, and the remainder for older rows.
- */
-export function distribute(
-  raw: bigint,
-  rows: readonly Pick<TaintedRow, 'id' | 'rawTaint' | 'rawFrozen'>[],
-): { readonly changed: ReadonlyMap<string, bigint>; readonly rawRest: bigint } {
-  const changed = new Map<string, bigint>()
-  let rest = raw
-  for (const { id, rawTaint, rawFrozen } of rows) {
-    const share = rawTaint < rest ? rawTaint : rest
-    rest -= share
-    if (share !== rawFrozen) changed.set(id, share)
-  }
-  return { changed, rawRest: rest }
-}
-
 function keyOf({ tenant, walletId, network, token }: WalletToken): string {
   return `${tenant.organisationId}/${tenant.environment}/${walletId}/${network}/${token}`
 }
@@ -240,10 +134,6 @@ function addTrace(waiting: Map<string, Trace>, { asset, block }: Change, first =
   const key = keyOf(asset)
   const known = waiting.get(key)
   waiting.set(key, { asset, block: lower(known?.block ?? block, block), first: lower(known?.first ?? first, first) })
-}
-
-function lower(one: bigint, other: bigint): bigint {
-  return one < other ? one : other
 }
 
 /** Takes the change in the lowest block: tainted money moves forward in time, so in this order each asset is traced once. */
