@@ -134,6 +134,7 @@ export const KnownPayment = z.object({
   network: z.string(),
   scheme: z.string(),
   protocolVersion: z.number().nullable(),
+  asset: z.string(),
   payTo: z.string(),
   payer: z.string().nullable(),
   rawAmount: z.string().transform((digits) => BigInt(digits)),
@@ -142,7 +143,7 @@ export const KnownPayment = z.object({
 })
 export type KnownPayment = z.output<typeof KnownPayment>
 
-const columns = sql`id, organisation_id, environment, door as entry_point, network, scheme, protocol_version, pay_to, payer, raw_amount, payment_fingerprint, status`
+const columns = sql`id, organisation_id, environment, door as entry_point, network, scheme, protocol_version, asset, pay_to, payer, raw_amount, payment_fingerprint, status`
 
 /** Finds a payment by its claim across organisations: a claim is unique for the whole service. */
 export function findClaimed(db: Queryable, claimKey: string): Promise<KnownPayment | undefined> {

@@ -83,7 +83,8 @@ async function findOrAdmit(ctx: Ctx, body: FacilitatorBody, reading: ParsedReque
 
 /**
  * Refuses a payment that does not belong to this request: a payment of another organisation or entry point, other
- * signed parts under the same nonce, or requirements with another scheme, a higher amount or another account than were verified.
+ * signed parts under the same nonce, or requirements with another scheme, a higher amount, another token or another account than
+ * were verified. The claim of a permit does not name its token, since Permit2's nonces belong to the owner.
  */
 function refuseOtherUse(
   ctx: Pick<Ctx, 'tenant'>,
@@ -96,8 +97,9 @@ function refuseOtherUse(
   if (!isOwn || payment.entryPoint === 'verify' || payment.paymentFingerprint !== claim.fingerprint)
     throw fail('duplicate-payment')
   if (payment.entryPoint === 'facilitator' && settlesFirst(body)) throw fail('duplicate-payment')
+  const isOfToken = payment.asset.toLowerCase() === claim.token.address.toLowerCase()
   const isSame = payment.scheme === claim.scheme && payment.payTo.toLowerCase() === claim.payTo.toLowerCase()
-  if (!isSame || !claim.isPaidBy(payment.rawAmount))
+  if (!isOfToken || !isSame || !claim.isPaidBy(payment.rawAmount))
     throw refused('invalid_payment_requirements', { message: 'the requirements are not those that were verified' })
 }
 
