@@ -57,28 +57,64 @@ export function isAnyVaultDue(now: Date): Sql {
     (select expiring_due from vaults where expiring_due <= ${now} order by expiring_due limit 1)) is not null`
 }
 
+/** Most due vaults that a list reads in the order of their ends, and most organisations that it visits if more are due. */
+const dueMax = 200
+const organisationsMax = 200
+
+const OldestRow = TenantRow.extend({ count: z.bigint() })
+const VisitedRow = z.object({ organisationId: id('org'), environments: z.array(z.enum(['test', 'live'])) })
+
+/** The last organisation that the previous list visited; undefined if the next one begins with the first. */
+export interface DueVaultsPlace {
+  after: string | undefined
+}
+
 /**
- * Returns each tenant with a vault whose end is due to be reported or carried out, by two steps in an index for each tenant, however many vaults
- * are due. Background work starts from this only list across tenants.
+ * Returns tenants with vaults whose end is due to be reported or carried out. Reads only due vaults if they are few. If many are due, it returns the
+ * tenants of the oldest, and those of the next `organisationsMax` organisations with vaults that have such; `place` is moved on, so that some later list
+ * returns each tenant, whoever has older vaults. Background work starts from this only list across tenants. The transaction must read in order.
  */
-export function listTenantsWithDueVaults(db: Queryable, now: Date): Promise<Tenant[]> {
-  return db.many(
-    TenantRow,
+export async function listTenantsWithDueVaults(tx: Tx, now: Date, place: DueVaultsPlace): Promise<Tenant[]> {
+  const oldest = await tx.many(
+    OldestRow,
     sql`
-    with recursive tenant as (
-      (select organisation_id, environment from vaults where expires_at is not null order by organisation_id, environment limit 1)
+    with due as materialized (
+      (select organisation_id, environment from vaults where expires_at <= ${now} order by expires_at limit ${dueMax + 1})
       union all
-      select after.organisation_id, after.environment from tenant cross join lateral (
-        select organisation_id, environment from vaults
-        where expires_at is not null and (organisation_id, environment) > (tenant.organisation_id, tenant.environment)
-        order by organisation_id, environment limit 1
-      ) as after
+      (select organisation_id, environment from vaults where expiring_due <= ${now} order by expiring_due limit ${dueMax + 1})
     )
-    select organisation_id, environment from tenant
-    where exists (
-      select from vaults where vaults.organisation_id = tenant.organisation_id and vaults.environment = tenant.environment and expires_at <= ${now})
-    or exists (
-      select from vaults where vaults.organisation_id = tenant.organisation_id and vaults.environment = tenant.environment and expiring_due <= ${now})`,
+    select organisation_id, environment, count(*) as count from due group by organisation_id, environment`,
+  )
+  const tenants = oldest.map(({ count: _, ...tenant }) => tenant)
+  if (oldest.reduce((sum, { count }) => sum + count, 0n) <= dueMax) return tenants
+  const visited = await visitOrganisations(tx, now, place)
+  const known = new Set(tenants.map(({ organisationId, environment }) => `${organisationId}/${environment}`))
+  return [...tenants, ...visited.filter((tenant) => !known.has(`${tenant.organisationId}/${tenant.environment}`))]
+}
+
+/** The tenants with due vaults of the next organisations that have vaults, by a few steps in an index for each. */
+async function visitOrganisations(tx: Tx, now: Date, place: DueVaultsPlace): Promise<Tenant[]> {
+  const next = (after: Sql): Sql => sql`
+    select organisation_id from vaults where expires_at is not null and organisation_id > ${after} order by organisation_id, environment limit 1`
+  const isDue = (column: Sql): Sql => sql`exists (
+    select from vaults where vaults.organisation_id = visited.organisation_id and vaults.environment = of.environment and ${column} <= ${now})`
+  const rows = await tx.many(
+    VisitedRow,
+    sql`
+    with recursive visited as (
+      (select organisation_id, 1 as position from (${next(sql`${place.after ?? ''}`)}) as first)
+      union all
+      select after.organisation_id, visited.position + 1 from visited cross join lateral (${next(sql`visited.organisation_id`)}) as after
+      where visited.position < ${organisationsMax}
+    )
+    select organisation_id, array(
+      select environment from unnest(array['test', 'live']) as of (environment)
+      where ${isDue(sql`vaults.expires_at`)} or ${isDue(sql`vaults.expiring_due`)}) as environments
+    from visited order by organisation_id`,
+  )
+  place.after = rows.length < organisationsMax ? undefined : rows.at(-1)?.organisationId
+  return rows.flatMap(({ organisationId, environments }) =>
+    environments.map((environment) => ({ organisationId, environment })),
   )
 }
 

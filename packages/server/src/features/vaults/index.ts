@@ -27,11 +27,12 @@ export { listEndedTokens, vaultTokenOperations } from './tokens/index.ts'
 export { lockPresent } from './vault.ts'
 
 /** Builds the feature. `stop` ends the event streams that are open. */
-export function createVaults(needs: Omit<Deps, 'vaultStreams' | 'vaultNews' | 'writeDocument'>) {
+export function createVaults(needs: Omit<Deps, 'dueVaultsPlace' | 'vaultStreams' | 'vaultNews' | 'writeDocument'>) {
   const vaultStreams = new VaultStreams(needs)
   const deps: Deps = {
     ...needs,
     vaultStreams,
+    dueVaultsPlace: { after: undefined },
     vaultNews: (vaultId) => vaultStreams.wake(vaultId),
     writeDocument: createDocumentWriter(),
   }

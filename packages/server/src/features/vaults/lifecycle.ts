@@ -29,7 +29,10 @@ export const followVaults: RecurringTask<Deps> = {
   everyMs: 2_000,
   isDue: ({ clock }) => isAnyVaultDue(clock.now()),
   run: async (ctx, detach) => {
-    const tenants = await listTenantsWithDueVaults(ctx.db, ctx.clock.now())
+    const now = ctx.clock.now()
+    const tenants = await ctx.db.tx((tx) => listTenantsWithDueVaults(tx, now, ctx.dueVaultsPlace), {
+      readsInOrder: true,
+    })
     const message = 'due vaults could not be processed; they stay due'
     await inTurns(tenants, (tenant) => followTenant(forTenant(ctx, tenant)), {
       log: ctx.log,

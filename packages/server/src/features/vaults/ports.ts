@@ -7,6 +7,7 @@ import type { Id, PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { EndedReaders } from '../../platform/reader.ts'
 import type { PlanDeps, PlanName } from '../plans/index.ts'
+import type { DueVaultsPlace } from './expiry-store.ts'
 import type { VaultDocument } from './schema.ts'
 import type { VaultStreams } from './stream/streams.ts'
 
@@ -38,6 +39,8 @@ export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
   readonly fileLinks: FileLinks
   /** The event streams that this process has open. */
   readonly vaultStreams: VaultStreams
+  /** The place from which this process looks next for vaults whose end is due. */
+  readonly dueVaultsPlace: DueVaultsPlace
   /** Notified after the commit that a vault has new events; readers read the table. Must not throw. */
   readonly vaultNews?: (vaultId: Id<'vlt'>) => void
   /** Writes documents; those of concurrent requests commit together. */
