@@ -154,6 +154,19 @@ test('background work runs by one loop: no other file repeats work until it is s
   expect(repeating.map(({ name }) => name)).toEqual([])
 })
 
+/** Files in which something that outlives runs makes the cursors of a due list. A feature makes its others as ports, where it is built. */
+const ofDueLists = [
+  'features/approvals/decide.ts',
+  'features/relayer/sign-planned.ts',
+  'features/webhooks/delivery/worker.ts',
+]
+
+test('no run begins a due list again: its cursors outlive the run, or those behind a long backlog never get a share', () => {
+  const making = files.filter(({ text }) => /: DueCursors = new Map\(|\bcursors: new Map\(/.test(text))
+  const isPort = /\/(index|real-ports)\.ts$/
+  expect(making.map(({ name }) => name).filter((name) => !isPort.test(name))).toEqual(ofDueLists)
+})
+
 test('work that is repeated until none is left sees that the process stops: `repeatWhile` repeats it', () => {
   const repeating = files.filter(({ text }) => /\bwhile \([^\n]*\bawait\b[^\n]*\);$/m.test(text))
   expect(repeating.map(({ name }) => name)).toEqual([])

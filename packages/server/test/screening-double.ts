@@ -1,6 +1,7 @@
 import type { Screened, Screening } from '../src/partners/screening/port.ts'
 
 export interface FakeScreening extends Screening {
+  addressesMax: number
   /** Sets the result for an address. All others are clean. */
   setResult(address: string, screened: Screened): void
   /** Replaces the list; these addresses changed. */

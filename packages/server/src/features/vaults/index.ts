@@ -26,8 +26,11 @@ export { vaultStreamOperations } from './stream/routes.ts'
 export { listEndedTokens, vaultTokenOperations } from './tokens/index.ts'
 export { lockPresent } from './vault.ts'
 
+/** The dependencies that the feature makes. */
+type Made = 'deletionCursors' | 'dueVaultsPlace' | 'vaultStreams' | 'vaultNews' | 'writeDocument'
+
 /** Builds the feature. `stop` ends the event streams that are open. */
-export function createVaults(needs: Omit<Deps, 'dueVaultsPlace' | 'vaultStreams' | 'vaultNews' | 'writeDocument'>) {
+export function createVaults(needs: Omit<Deps, Made>) {
   const vaultStreams = new VaultStreams(needs)
   const deps: Deps = {
     ...needs,
@@ -35,6 +38,7 @@ export function createVaults(needs: Omit<Deps, 'dueVaultsPlace' | 'vaultStreams'
     dueVaultsPlace: { after: undefined },
     vaultNews: (vaultId) => vaultStreams.wake(vaultId),
     writeDocument: createDocumentWriter(),
+    deletionCursors: new Map(),
   }
   const operations = [...vaultOperations, ...vaultFileOperations, ...vaultTokenOperations, ...vaultStreamOperations]
   return {

@@ -6,7 +6,7 @@ import type { Queryable } from '../../platform/db/db.ts'
 import type { Id, PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { EndedReaders } from '../../platform/reader.ts'
-import type { PlanDeps, PlanName } from '../plans/index.ts'
+import type { DueCursors, PlanDeps, PlanName } from '../plans/index.ts'
 import type { DueVaultsPlace } from './expiry-store.ts'
 import type { VaultDocument } from './schema.ts'
 import type { VaultStreams } from './stream/streams.ts'
@@ -46,6 +46,8 @@ export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
   /** Writes documents; those of concurrent requests commit together. */
   readonly writeDocument: (ctx: Ctx, vaultId: Id<'vlt'>, given: GivenDocument) => Promise<VaultDocument>
   readonly endedReaders: EndedReaders
+  /** The owner behind which the next list of blobs to delete starts. */
+  readonly deletionCursors: DueCursors
   /** Bounds from the deployment's configuration that replace the plan's. */
   readonly vaultTtls?: Readonly<Partial<Record<PlanName, TtlBounds>>>
   /** Most valid tokens and unused tickets of one vault. */

@@ -69,6 +69,8 @@ export interface Deps
   readonly sweepCursors: DueCursors
   /** By network, the owner behind which the next list of sweeps on Tempo starts. */
   readonly tempoCursors: DueCursors
+  /** By environment, the organisation behind which the next list of wallets, or of deposits, to screen starts. */
+  readonly screeningCursors: { readonly [list in 'wallets' | 'deposits']: DueCursors }
 }
 
 /** Context of one call. */

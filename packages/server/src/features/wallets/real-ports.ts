@@ -18,6 +18,7 @@ export type WalletPorts = Pick<
   | 'findSource'
   | 'sweepCursors'
   | 'tempoCursors'
+  | 'screeningCursors'
   | 'deposits'
   | 'readFunds'
 >
@@ -32,6 +33,7 @@ export function createWalletPorts(deps: Pick<Deps, 'db' | 'clock' | 'chains'>, c
     findSource: createFindSource(),
     sweepCursors: new Map(),
     tempoCursors: new Map(),
+    screeningCursors: { wallets: new Map(), deposits: new Map() },
     deposits,
     readFunds: createReadFunds({ ...deps, deposits }),
   }

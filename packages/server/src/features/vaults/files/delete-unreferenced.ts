@@ -3,7 +3,6 @@ import { instantOf } from '../../../platform/clock.ts'
 import type { Background } from '../../../platform/ctx.ts'
 import { deletionsMax } from '../../../platform/db/delete-expired.ts'
 import { type RecurringTask, repeatWhile, retryDelayMs } from '../../../platform/recurring-task.ts'
-import type { DueCursors } from '../../plans/index.ts'
 import type { Deps } from '../ports.ts'
 import { uploadMsMax } from './reserve.ts'
 import { forgetDeletions, listDeletions, postponeDeletion, queueStaleUploads, type WaitingDeletion } from './store.ts'
@@ -27,22 +26,21 @@ export const deleteUnreferencedFiles: RecurringTask<Deps> = {
   run: deleteUnreferenced,
 }
 
-type Deleting = Pick<Deps & Background, 'db' | 'blobs' | 'clock' | 'log' | 'stopping'>
+type Deleting = Pick<Deps & Background, 'db' | 'blobs' | 'clock' | 'deletionCursors' | 'log' | 'stopping'>
 
 async function deleteUnreferenced(deps: Deleting): Promise<void> {
   const { db, blobs, clock } = deps
   const before = instantOf(clock.now().getTime() - uploadMsMax)
   await repeatWhile(deps, async () => (await queueStaleUploads(db, { before, now: clock.now() })) === deletionsMax)
-  const cursors: DueCursors = new Map()
-  await repeatWhile(deps, async () => (await deleteBatch(deps, cursors)) === 'more')
+  await repeatWhile(deps, async () => (await deleteBatch(deps)) === 'more')
   if (deps.stopping?.aborted !== true) await blobs.discardPartial(before, deps.stopping)
 }
 
 /**
  * Deletes what is due, ten at once, in shares of owners. A blob that cannot be deleted is postponed with a growing back-off, and the next one follows.
  */
-async function deleteBatch(deps: Deleting, cursors: DueCursors): Promise<'more' | 'done'> {
-  const wanted = { now: deps.clock.now(), most: batchMax, cursors }
+async function deleteBatch(deps: Deleting): Promise<'more' | 'done'> {
+  const wanted = { now: deps.clock.now(), most: batchMax, cursors: deps.deletionCursors }
   const due = await deps.db.tx((tx) => listDeletions(tx, wanted), { readsInOrder: true })
   const deleted: BlobKey[] = []
   let failuresInARow = 0

@@ -253,6 +253,28 @@ test('more wallets than fit one query are all screened in one run', async () => 
   expect(count).toBe(130n)
 })
 
+test('a run continues behind the organisations that the previous run reached, however long their backlogs are', async () => {
+  const organisations = 52
+  screening.addressesMax = 1
+  await world.wallet(org)
+  await world.database.db.run(sql`
+    insert into organisations (id, name, type, plan, created_at)
+    select 'org_' || lpad(n::text, 26, '0'), name, type, plan, created_at from organisations, generate_series(0, ${organisations - 1}) as n where id = ${org.id}`)
+  await world.database.db.run(sql`
+    insert into byo_wallets (id, organisation_id, environment, address, chain, network, supported_tokens, metadata, aml_status, aml_due_at, created_at)
+    select 'byw_' || lpad(n::text, 26, '0'), 'org_' || lpad((n % ${organisations})::text, 26, '0'), 'test', '0x' || lpad(to_hex(n), 40, '0'),
+      chain, network, supported_tokens, metadata, 'pending', aml_due_at, created_at
+    from byo_wallets, generate_series(1, ${3 * organisations}) as n`)
+  const alone = screeningRecurring.filter(({ name }) => name === 'wallets.screen-due')
+  // A run has 50 batches, here of one wallet each.
+  for (let run = 0; run < 2; run += 1) for (const work of alone) await work.run(systemCtx(world.server.deps))
+  const { reached } = await world.database.db.one(
+    z.object({ reached: z.bigint() }),
+    sql`select count(distinct organisation_id) as reached from byo_wallets where aml_status = 'clear'`,
+  )
+  expect([screening.requested.length, reached]).toEqual([100, BigInt(organisations + 1)])
+})
+
 test('wallets whose result the database refuses are due again later, and hide none behind them', async () => {
   const { db } = world.database
   const refused = await Promise.all(Array.from({ length: 3 }, () => world.wallet(org)))

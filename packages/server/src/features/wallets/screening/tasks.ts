@@ -2,7 +2,7 @@ import type { NetworkName } from '@purser/protocol'
 import type { Background, Environment } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { type RecurringTask, repeatWhile } from '../../../platform/recurring-task.ts'
-import type { DueChecks, DueCursors } from '../../plans/index.ts'
+import type { DueChecks } from '../../plans/index.ts'
 import { lockNetwork } from '../deposits/cursor-store.ts'
 import type { Deps } from '../ports.ts'
 import { isAnyDepositDue, listDueDeposits } from './deposit-store.ts'
@@ -20,12 +20,12 @@ const batchesMax = 50
 /** Screens a batch of each environment in turn, while there are more: what is live waits for at most one batch of test rows. */
 async function screenInTurns<Due>(
   ctx: WorkCtx & Background,
+  cursors: DueChecks['cursors'],
   list: (tx: Tx, environment: Environment, due: DueBatch) => Promise<readonly Due[]>,
   screen: (ctx: WorkCtx, due: readonly Due[]) => Promise<void>,
 ): Promise<void> {
   const { clock, db, screening } = ctx
   const most = screening.addressesMax
-  const cursors: DueCursors = new Map()
   const screenBatch = async (environment: Environment): Promise<boolean> => {
     const due = await db.tx((tx) => list(tx, environment, { now: clock.now(), most, cursors }), { readsInOrder: true })
     await screen(ctx, due)
@@ -56,7 +56,7 @@ const screenDueWallets: RecurringTask<Deps> = {
   everyMs: 500,
   isDue: ({ clock }) => isAnyWalletDue(clock.now()),
   async run(ctx) {
-    await screenInTurns(ctx, listDueWallets, screenWallets)
+    await screenInTurns(ctx, ctx.screeningCursors.wallets, listDueWallets, screenWallets)
   },
 }
 
@@ -79,7 +79,7 @@ const screenDueDeposits: RecurringTask<Deps> = {
   everyMs: 2_000,
   isDue: ({ clock }) => isAnyDepositDue(clock.now()),
   async run(ctx) {
-    await screenInTurns(ctx, listDueDeposits, screenDeposits)
+    await screenInTurns(ctx, ctx.screeningCursors.deposits, listDueDeposits, screenDeposits)
   },
 }
 
