@@ -166,10 +166,20 @@ function summarizeLogsAt(id: string, path: string): Operation<Deps> {
     description: 'Counts payments that have not failed, of the 500 most paid routes.',
     query: schema.SummaryQuery,
     output: z.array(schema.RouteSummary),
-    // It reads the sums of all days, and with a route the quarters of an hour in which others were paid more.
-    cost: () => 20,
+    cost: (_, query) => summaryCost(query),
     run: (ctx, { query }) => summarizeLogs(ctx, query),
   })
+}
+
+const twoDaysMs = 2 * 86_400_000
+/** The cost of a summary of one route for a year and for a longer period. */
+const summaryCostMax = 200
+
+/** It reads the sums of all days, and with a route each quarter of an hour in which others were paid more, up to a second for a year. */
+function summaryCost({ route, from, to }: schema.LogFilters): number {
+  if (route === undefined) return 20
+  if (from === undefined || to === undefined) return summaryCostMax
+  return Math.min(summaryCostMax, 20 + Math.max(0, Math.floor((to.getTime() - from.getTime()) / twoDaysMs)))
 }
 
 function logOperationsAt(id: string, path: string): Operation<Deps>[] {

@@ -149,10 +149,12 @@ const dimensions = sql`protocol, wallet_id, api_key_id, token, decimals, status,
 
 /** Writes the rollups of these quarters: for all tenants by the payments' ids, for one by those of its logs. */
 async function countPayments(tx: Tx, { first, until }: Step, own?: Sql): Promise<void> {
-  const [id, prefix] = own === undefined ? [sql`id`, 'pay'] : [sql`log_id`, 'plog']
+  const made = (id: Sql, prefix: string) =>
+    sql`${id} >= first_id_at(${prefix}, ${first}::timestamptz - ${lag}) and ${id} < first_id_at(${prefix}, ${until}::timestamptz + ${lag})`
+  // The ids of payments leave out the partitions of other months; those of logs have the index of a tenant.
+  const ofTenant = own === undefined ? sql`true` : sql`${own} and ${made(sql`log_id`, 'plog')}`
   const counted = sql`
-    payments where ${own ?? sql`true`} and ${id} >= first_id_at(${prefix}, ${first}::timestamptz - ${lag})
-      and ${id} < first_id_at(${prefix}, ${until}::timestamptz + ${lag}) and created_at >= ${first} and created_at < ${until}`
+    payments where ${ofTenant} and ${made(sql`id`, 'pay')} and created_at >= ${first} and created_at < ${until}`
   const quarter = sql`date_bin('15 minutes', created_at, 'epoch')`
   await writeRollups(
     tx,
@@ -273,13 +275,10 @@ export function countsOf(tenant: Tenant, period: Period, grain: Grain, filters: 
   const columns = sql`route, protocol, token, decimals, status, failure_reason`
   return sql`(
     ${partsOf(tenant, period, grain, route === undefined ? undefined : { route, matching })}
-    select rolled.* from ranges cross join lateral (
-      select at, ${columns}, payments, raw_amount from payment_rollups
-      where ${own} and span = ranges.span and at >= ranges.first and at < ranges.until and ${ofRoute} and ${matching}
-        and not exists (select from incomplete where span = 1440 and incomplete.at = payment_rollups.at)
-        and not exists (select from dirty where dirty.at >= payment_rollups.at and dirty.at < payment_rollups.at + ranges.span * interval '1 minute')
-      offset 0
-    ) as rolled
+    select at, ${columns}, payments, raw_amount from ranges cross join lateral (
+      select payment_rollups.span, at, ${columns}, payments, raw_amount from payment_rollups
+      where ${own} and span = ranges.span and at >= ranges.first and at < ranges.until and ${ofRoute} and ${matching} offset 0
+    ) as rolled where not exists (select from excluded where excluded.span = rolled.span and excluded.at = rolled.at)
     union all
     select single.* from direct cross join lateral (
       select created_at as at, ${columns}, 1::bigint as payments, raw_amount from payments where ${own} and ${inDirect} and ${ofRoute} and ${matching} offset 0
@@ -306,7 +305,9 @@ export function settlementTimesOf(tenant: Tenant, period: Period, grain: Exclude
 
 /** A payment whose time to settle counts. */
 export const settledOnChain = sql`status = 'settled' and tx_hash is not null and settled_at is not null`
+// Payments and their logs have the same times in their ids. The condition on the id leaves out the partitions of all other months.
 const inDirect = sql`log_id >= first_id_at('plog', direct.first - ${lag}) and log_id < first_id_at('plog', direct.until + ${lag})
+  and id >= first_id_at('pay', direct.first - ${lag}) and id < first_id_at('pay', direct.until + ${lag})
   and created_at >= direct.first and created_at < direct.until`
 
 /** Divides a period into ranges of rollups, and periods of which the payments are read. */
@@ -343,12 +344,14 @@ function partsOf(
       union ${folded}
     ), incomplete as materialized (
       ${incomplete}
+    ), excluded as materialized (
+      select 15::smallint as span, at from dirty union all select 1440, date_trunc('day', at, 'UTC') from dirty union all select 1440, at from incomplete
     ), ranges as materialized (
       select 1440 as span, ${at(firstDay)} as first, days_until as until from cut
       union all select 15, ${at(first)}, least(${at(firstDay)}, until) from cut
       union all select 15, days_until, until from cut
       union all select 15, day, day + interval '1 day' from (
-        select date_trunc('day', at, 'UTC') as day from dirty union select at from incomplete
+        select distinct at as day from excluded where span = 1440
       ) as by_quarters, cut where day >= ${at(firstDay)} and day < days_until
     ), direct as materialized (
       select ${at(from)} as first, ${at(Math.min(first, to))} as until

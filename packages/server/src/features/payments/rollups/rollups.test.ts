@@ -338,3 +338,49 @@ test('a day of a tenant that cannot be counted again delays no other tenant', as
   await recountChanged(db)
   await compare({ grain: 'day' })
 })
+
+const Node: z.ZodType<{ loops: number; removed: number; table: string; nodes: readonly object[] }> = z
+  .looseObject({ 'Actual Loops': z.number(), Plans: z.array(z.looseObject({})).default([]) })
+  .transform(({ Plans, ...node }) => ({
+    loops: node['Actual Loops'],
+    // A condition that no index and no hash decides.
+    removed:
+      Number(node['Rows Removed by Join Filter'] ?? 0) +
+      (node['Node Type'] === 'CTE Scan' ? Number(node['Rows Removed by Filter'] ?? 0) : 0),
+    table: String(node['Relation Name'] ?? ''),
+    nodes: Plans,
+  }))
+
+test('the cost of a summary of one route grows with its quarters, not with their square, and reads the months of its quarters alone', async () => {
+  const [days, first] = [60, start - 100 * 86_400_000]
+  // A route that is among the most paid of every second quarter; the others have rows of other routes.
+  await db.run(sql`
+    insert into payment_rollups (organisation_id, environment, span, at, route, other_routes, protocol, api_key_id, token, decimals, status, payments, raw_amount)
+    select 'org_a', 'test', span, ${new Date(first)}::timestamptz + n * span * interval '1 minute', case when is_other then null else '/popular' end, is_other,
+      'x402', 'key_a', 'USDC', 6, 'settled', 1, 1
+    from (values (15::smallint), (1440)) as spans (span), generate_series(0, ${days * 96}::int - 1) as n, (values (true), (false)) as others (is_other)
+    where n * span < ${days}::int * 1440 and (is_other or n % 2 = 0)`)
+  await db.run(
+    sql`update payment_rollup_state set sealed_until = ${new Date(start)}, marked_until = ${new Date(start)}`,
+  )
+  await db.run(sql`analyze payment_rollups`)
+  const { text, values } = sql`select count(*) from ${countsOf(tenant, {}, 'day', { route: '/popular' })} as counts`
+  const explained = await db.one(z.object({ 'QUERY PLAN': z.tuple([z.object({ Plan: z.unknown() })]) }), {
+    text: `explain (analyze, format json) ${text}`,
+    values,
+  })
+  let removed = 0
+  const reads = new Map<string, number>()
+  const visit = (plan: unknown): void => {
+    const node = Node.parse(plan)
+    removed += node.removed * node.loops
+    if (node.table.startsWith('payments_')) reads.set(node.table, (reads.get(node.table) ?? 0) + node.loops)
+    for (const inner of node.nodes) visit(inner)
+  }
+  visit(explained['QUERY PLAN'][0].Plan)
+  expect(removed).toBeLessThan(2 * days * 96)
+  // Only the open end of the period reads the months to come.
+  const [, ...later] = [...reads].sort()
+  expect(later.map(([, loops]) => loops)).toEqual(later.map(() => 1))
+  expect(later).not.toEqual([])
+})
