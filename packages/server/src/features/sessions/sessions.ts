@@ -180,11 +180,12 @@ const revokeUnpaid: RecurringTask<Deps> = {
   run: (ctx) => repeatWhile(ctx, async () => (await revokeBatch(ctx)) === most),
 }
 
+/** Returns the number of payments that it visited, some of which may have had revoked sessions. */
 function revokeBatch({ db, clock }: Pick<Ctx, 'db' | 'clock'>): Promise<number> {
   return db.tx(async (tx) => {
-    const vaultIds = await markRevoked(tx, clock.now(), most)
+    const { visited, vaultIds } = await markRevoked(tx, clock.now(), most)
     await markOver(tx, vaultIds, clock.now())
-    return vaultIds.length
+    return visited
   })
 }
 

@@ -88,15 +88,15 @@ export async function replaceToken(tx: Tx, tenant: Tenant, sessionId: SessionId,
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${sessionId} and revoked_at is null`)
 }
 
-const RevokedRow = z.object({ vaultId: id('vlt') })
+const Revoked = z.object({ visited: z.number(), vaultIds: z.array(id('vlt')) })
 
 /**
- * Revokes the sessions of payments that ended without money, of any tenant; returns their vaults. Each payment is visited once:
- * it then leaves the index that finds the next.
+ * Revokes the sessions of up to `most` payments that ended without money, of any tenant; returns the number of payments and the vaults of the sessions
+ * that were valid until now. Each payment is visited once: it then leaves the index that finds the next.
  */
-export async function markRevoked(tx: Tx, now: Date, most: number): Promise<z.output<typeof RevokedRow>['vaultId'][]> {
-  const rows = await tx.many(
-    RevokedRow,
+export function markRevoked(tx: Tx, now: Date, most: number): Promise<z.output<typeof Revoked>> {
+  return tx.one(
+    Revoked,
     sql`
     with ended as (
       select id, session_id from payments
@@ -104,10 +104,11 @@ export async function markRevoked(tx: Tx, now: Date, most: number): Promise<z.ou
       order by id limit ${most} for no key update skip locked
     ), visited as (
       update payments set session_revoked = true where id = any(array(select id from ended))
+    ), revoked as (
+      update sessions set revoked_at = ${now}, token_hash = null, expires_at = least(expires_at, ${now})
+      where id = any(array(select session_id from ended)) and revoked_at is null
+      returning vault_id
     )
-    update sessions set revoked_at = ${now}, token_hash = null, expires_at = least(expires_at, ${now})
-    where id = any(array(select session_id from ended)) and revoked_at is null
-    returning vault_id`,
+    select (select count(*)::integer from ended) as visited, array(select vault_id from revoked) as vault_ids`,
   )
-  return rows.map(({ vaultId }) => vaultId)
 }
