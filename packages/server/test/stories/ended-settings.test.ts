@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
+import { aBrowser, ownerOf } from '../people.ts'
 import { type Answer, aWorld, codeOf, request, type World } from '../world.ts'
 
 // What lasts, such as the address that gets the events, is not set by a key that was revoked while the request waited.
@@ -66,3 +67,36 @@ test.each(Object.entries(settings))(
     expect([answer?.status, answer === undefined ? '' : codeOf(answer)]).toEqual([401, 'unauthorized'])
   },
 )
+
+test.each([
+  ['accepts no invitation', 'accept'],
+  ['creates no organisation', 'create'],
+] as const)('a person who signs out while the request waits %s', async (_, kind) => {
+  const { db } = world.database
+  const owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
+  const email = `${kind}-late@example.com`
+  expect((await owner.call('POST', '/organisations/current/members', { email, role: 'admin' })).status).toBe(201)
+  const guest = await aBrowser(world, { email })
+  const accountId = String((await guest.call('GET', '/account')).body.id)
+  const [path, body] =
+    kind === 'accept'
+      ? [`/account/invitations/${org.id}/accept`, undefined]
+      : ['/organisations', { name: 'Late', type: 'team' }]
+  let sent: Promise<Answer> | undefined
+  await db.tx(async (tx) => {
+    await tx.run(
+      kind === 'accept'
+        ? sql`select from members where organisation_id = ${org.id} and account_id = ${accountId} for update`
+        : sql`select from accounts where id = ${accountId} for update`,
+    )
+    sent = guest.call('POST', path, body)
+    await expect.poll(isWaiting, patient).toBe(true)
+    await db.run(
+      sql`delete from auth."session" where "userId" = (select user_id from accounts where id = ${accountId})`,
+    )
+  })
+  const answer = await sent
+  expect([answer?.status, answer === undefined ? '' : codeOf(answer)]).toEqual([401, 'unauthorized'])
+  const joined = await db.run(sql`select from members where account_id = ${accountId} and accepted_at is not null`)
+  expect(joined).toBe(0)
+})

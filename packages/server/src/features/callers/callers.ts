@@ -2,7 +2,7 @@ import { type Call, callerId } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { unauthorized } from '../../platform/http/authenticate.ts'
-import { type LeastRole, listEndedRequesters, type Requester } from './store.ts'
+import { isSignedOut, type LeastRole, listEndedRequesters, type Requester } from './store.ts'
 
 /** A call, as far as its caller and tenant. */
 type CallerOf = Pick<Call, 'actor' | 'person' | 'tenant'>
@@ -13,6 +13,15 @@ type CallerOf = Pick<Call, 'actor' | 'person' | 'tenant'>
  */
 export async function refuseEndedCaller(ctx: CallerOf, tx: Tx, leastRole?: LeastRole): Promise<void> {
   for (const refusal of (await refusalsOfEnded(tx, [{ ctx }], leastRole)).values()) throw refusal
+}
+
+/**
+ * As `refuseEndedCaller`, for what a person does without an organisation: no membership is needed. 401 if the API key was revoked or the person signed
+ * out.
+ */
+export async function refuseEndedAccount(ctx: CallerOf, tx: Tx): Promise<void> {
+  if (ctx.actor.kind === 'api-key') await refuseEndedCaller(ctx, tx, 'viewer')
+  if (ctx.person !== undefined && (await isSignedOut(tx, ctx.person.sessionId))) throw signedOut()
 }
 
 /** As `refuseEndedCaller`, by one statement for requests of one tenant that share a transaction: returns the refusals of those that must be refused. */
@@ -37,16 +46,18 @@ export async function refusalsOfEnded<R extends { readonly ctx: CallerOf }>(
 
 function refusalOf({
   sessionId,
-  isSignedOut,
+  isSignedOut: hasSignedOut,
 }: {
   readonly sessionId: string | null
   readonly isSignedOut: boolean
 }): Error {
-  if (isSignedOut) return unauthorized('the session has ended; sign in again')
+  if (hasSignedOut) return signedOut()
   return sessionId === null
     ? unauthorized('it was revoked before the request had its effect')
     : failPlatform('role-not-allowed')
 }
+
+const signedOut = (): Error => unauthorized('the session has ended; sign in again')
 
 /** Returns the API key or the person that makes a call; undefined for work of the service itself. */
 function callerOf({ actor, person }: CallerOf): Requester | undefined {

@@ -1,2 +1,2 @@
-export { refusalsOfEnded, refuseEndedCaller } from './callers.ts'
+export { refusalsOfEnded, refuseEndedAccount, refuseEndedCaller } from './callers.ts'
 export { listEndedRequesters } from './store.ts'

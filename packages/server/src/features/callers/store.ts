@@ -44,3 +44,12 @@ export function listEndedRequesters(
           and role = any(${rolesFor[leastRole]}::text[]) and (is_live or ${environment} = 'test')))`,
   )
 }
+
+/** Whether the person has signed out of the session, or it was ended. */
+export async function isSignedOut(tx: Tx, sessionId: Id<'ssn'>): Promise<boolean> {
+  const { isOut } = await tx.one(
+    z.object({ isOut: z.boolean() }),
+    sql`select not exists (select from auth."session" where "id" = ${sessionId}) as is_out`,
+  )
+  return isOut
+}

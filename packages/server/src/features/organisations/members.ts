@@ -7,7 +7,7 @@ import { type AccountId, newId, type OrganisationId } from '../../platform/ids.t
 import type { Page } from '../../platform/operation.ts'
 import { roles } from '../../platform/roles.ts'
 import { openNumberCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
-import { refuseEndedCaller } from '../callers/index.ts'
+import { refuseEndedAccount } from '../callers/index.ts'
 import {
   type Acting,
   auditIn,
@@ -281,7 +281,7 @@ function shown({ shownId: accountId, email, role, status, isLive, createdAt }: M
  * invitation to be an owner or admin: whoever has a key of another organisation would decide for its account.
  */
 export function acceptInvitation(
-  ctx: Auditing & Pick<Ctx, 'db' | 'tenant' | 'witness'>,
+  ctx: Auditing & Pick<Ctx, 'db' | 'person' | 'tenant' | 'witness'>,
   organisationId: OrganisationId,
 ): Promise<void> {
   return ctx.db.tx(async (tx) => {
@@ -289,7 +289,7 @@ export function acceptInvitation(
     const accepted = await markAccepted(tx, organisationId, id, ctx.clock.now())
     if (accepted === undefined) throw fail('invitation-not-found')
     const { role, invitedAs } = accepted
-    if (ctx.actor.kind === 'api-key') await refuseEndedCaller(ctx, tx, 'viewer')
+    await refuseEndedAccount(ctx, tx)
     if (ctx.actor.kind === 'api-key' && (role === 'owner' || role === 'admin'))
       throw failPlatform('role-not-allowed', {
         detail:

@@ -4,6 +4,7 @@ import type { Environment } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { type AccountId, newId, type OrganisationId } from '../../platform/ids.ts'
+import { refuseEndedAccount } from '../callers/index.ts'
 import { freePlan, type PlanName } from '../plans/index.ts'
 import { type Acting, auditIn, callersAccount, type Limits, limitsOf, lockAsCaller, makeApiKey } from './api-keys.ts'
 import { fail } from './errors.ts'
@@ -79,6 +80,7 @@ export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<
   return ctx.db.tx(async (tx) => {
     const owner = await callersAccount(ctx, tx)
     const { organisations, isFirstOwner, isAnySuspended } = await lockOwnership(tx, owner.id)
+    await refuseEndedAccount(ctx, tx)
     if (isAnySuspended) throw failPlatform('organisation-suspended', { detail: ownsSuspended })
     if (!isFirstOwner && !ctx.isSignUpOpen) throw fail('sign-up-closed')
     if (organisations >= organisationsMax) throw fail('organisation-limit-reached')
