@@ -78,12 +78,31 @@ const keepMonths: RecurringTask<PlatformDeps> = {
   },
 }
 
+/** Opens the ports, and builds the features on them. If a feature fails to be built, what was opened is closed. */
+export async function createModules(config: Config, overrides: Overrides = {}) {
+  const closing = new AsyncDisposableStack()
+  try {
+    const opened = await openPorts(config, overrides)
+    closing.defer(() => opened.close())
+    return buildFeatures(config, overrides, { opened, closing })
+  } catch (error) {
+    // The error that began this is thrown.
+    await closing.disposeAsync().catch(() => undefined)
+    throw error
+  }
+}
+
+interface Opening {
+  readonly opened: Awaited<ReturnType<typeof openPorts>>
+  /** Gets what stops each feature, in reverse order. */
+  readonly closing: AsyncDisposableStack
+}
+
 /**
  * Builds the features in order: each gets what it needs, and nothing is changed afterwards. The lists of operations, loops and handlers
  * are what the features return.
  */
-export async function createModules(config: Config, overrides: Overrides = {}) {
-  const opened = await openPorts(config, overrides)
+function buildFeatures(config: Config, overrides: Overrides, { opened, closing }: Opening) {
   const [committed, due] = [createSignal(), createSignal()]
   const settlementsWanted = createSignal()
   const leaseMs = config.leaseMs ?? leaseMsDefault
@@ -100,6 +119,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
   const { db, clock } = base
   const organisations = createOrganisations(base)
   const { keys } = organisations.api
+  closing.defer(() => keys.stop())
   const ended = endedReaders({
     keys: keys.endedKeys,
     tokens: (ids) => listEndedTokens(db, ids, clock.now()),
@@ -131,6 +151,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
       releasedPerDayMin: overrides.releasedPerDayMin,
     },
   )
+  closing.defer(() => payments.stop())
   const testing = createTesting({ ...payments.deps, hasTestClock: config.testClock, faucet: base.faucet })
   const withdrawals = createWithdrawals({ ...transfers.deps, ...base })
   const vaults = createVaults({
@@ -140,11 +161,13 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     vaultTokensMax: config.vaultTokensMax,
     ...(config.vaultTtls !== undefined && { vaultTtls: config.vaultTtls }),
   })
+  closing.defer(() => vaults.stop())
   const sessions = createSessions({ ...payments.deps, ...vaults.deps })
   const webhooks = createWebhooks(
     { ...base, endedReaders: ended, eventsKeptDays: config.eventsKeptDays },
     { committed, due },
   )
+  closing.defer(() => webhooks.stop())
   const registry = createRegistry({ ...base, paymentLogExists, paymentsOfLogs })
   const relayer = createRelayer(wallets.deps, {
     purposes: [...payments.relays, ...wallets.relays, ...transfers.relays],
@@ -193,6 +216,8 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
       return { ...details, screening: { ...details.screening, liveDeposits } }
     },
   }
+  // First: what stops next waits for no node.
+  closing.defer(() => opened.stopChains())
   return {
     deps,
     leaseMs,
@@ -207,13 +232,6 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     relayer,
     webhooks,
     opened,
-    async close() {
-      await opened.stopChains()
-      await payments.stop()
-      await vaults.stop()
-      await webhooks.stop()
-      await keys.stop()
-      await opened.close()
-    },
+    close: () => closing.disposeAsync(),
   }
 }
