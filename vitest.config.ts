@@ -138,7 +138,7 @@ const ownProcess = [
 ]
 
 /** These load the dashboard's TSX, which Node does not: Vite's runner loads their modules. */
-const tsx = ['packages/dashboard/test/{values,vaults}.test.ts']
+const tsx = ['packages/dashboard/test/{unknown-outcomes,values,vaults}.test.ts']
 
 /** Pure functions, and single features on a database. */
 const quick = ['packages/{protocol,server}/src/**/*.test.ts', 'packages/{sdk,mcp}/test/*.test.ts']

@@ -42,6 +42,11 @@ export class PurserError extends Error {
    * the same `idempotencyKey`, because with another key it can take effect twice.
    */
   readonly isOutcomeKnown: boolean
+  /**
+   * Whether the service refuses with this before it looks at the Idempotency-Key: 401, 403 and `rate-limit-exceeded`.
+   * Such a refusal decides nothing about an earlier call with the same key.
+   */
+  readonly isBeforeKey: boolean
 
   constructor(message: string, facts: ErrorFacts) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause })
@@ -53,10 +58,10 @@ export class PurserError extends Error {
     this.retryAfterSeconds = facts.retryAfterSeconds
     this.idempotencyKey = facts.idempotencyKey
     this.isOutcomeKnown = isDecided(facts)
+    this.isBeforeKey = isBeforeKey(facts)
   }
 }
 
-/** The service refuses with these before it looks at the Idempotency-Key, so they say nothing about an earlier attempt. */
 function isBeforeKey({ status, code }: ErrorFacts): boolean {
   return status === 401 || status === 403 || code === 'rate-limit-exceeded'
 }

@@ -38,9 +38,18 @@ const adviceByCode: Readonly<Record<string, string>> = {
   archived: 'The rest of it is unchanged.',
 }
 
+/**
+ * Whether the request may have taken effect. The sign-in service refuses without a problem record, and its requests
+ * are sent once.
+ */
+function mayHaveTakenEffect({ status, problem, isOutcomeKnown }: PurserError): boolean {
+  return !isOutcomeKnown && (problem !== undefined || (status !== undefined && status >= 500))
+}
+
 function adviceFor(error: PurserError): string {
   const { status, code } = error
   if (status === undefined) return 'Check the connection, then try again.'
+  if (mayHaveTakenEffect(error) && !isOfRead(error)) return adviceInDoubt(error)
   if (code === 'fresh-authentication-required') return 'Nothing was changed. Confirm that it is you.'
   const known = code === undefined ? undefined : adviceByCode[code]
   if (known !== undefined) return known
@@ -49,9 +58,14 @@ function adviceFor(error: PurserError): string {
   if (status === 404) return 'It may belong to another organisation, or to the other environment.'
   if (error instanceof LimitError) return 'You have reached a limit of your plan. Nothing was changed.'
   if (status === 429) return 'Wait a moment, then try again.'
-  if (status >= 500)
-    return 'The outcome is unknown: the request may have taken effect. Reload the page before you repeat it.'
   return ''
+}
+
+function adviceInDoubt(error: PurserError): string {
+  const next = needsFreshSignIn(error)
+    ? 'Confirm that it is you: the same request is then sent again.'
+    : 'Reload the page before you repeat it.'
+  return `The outcome is unknown: the request may have taken effect. ${next}`
 }
 
 const FreshSignIn = lazy(async () => ({ default: (await import('../sign-in/fresh-sign-in.tsx')).FreshSignIn }))
