@@ -137,24 +137,6 @@ test('permits and authorizations that arrive at once all settle, each permit in 
   expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(30_000n)
 })
 
-test.each(schemes)('%s: a permit of one token does not pay a price in another one', async (scheme) => {
-  const payer = await aPermit2Payer(chain)
-  const { payTo, requirements, settle } = await verified(scheme, payer)
-  // The chain has one token that is known. So the recorded payment gets the other one, not the requirements.
-  const record = (asset: string) =>
-    world.database.db.run(sql`update payments set asset = ${asset} where pay_to = ${payTo}`)
-  await record(payTo)
-  expect((await settle()).body).toMatchObject({
-    success: false,
-    errorReason: 'invalid_payment_requirements',
-    transaction: '',
-  })
-  expect(await paymentTo(payTo)).toMatchObject({ status: 'verified' })
-  await record(requirements.asset)
-  expect((await settle()).body.success).toBe(true)
-  expect(await tokenBalance(chain, 'USDC', payTo)).toBe(10_000n)
-})
-
 test.each(schemes)('%s: a permit buys once, also if another organisation sends it again', async (scheme) => {
   const payer = await aPermit2Payer(chain)
   const { payTo, requirements, payload, settle } = await verified(scheme, payer)

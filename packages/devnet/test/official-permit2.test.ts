@@ -8,9 +8,10 @@ import { declareEip2612GasSponsoringExtension } from '@x402/extensions'
 import { decodePaymentResponseHeader, wrapFetchWithPayment } from '@x402/fetch'
 import express from 'express'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { aWorld, type Org, type World } from '../../server/test/world.ts'
+import { sql } from '../../server/src/platform/db/db.ts'
+import { aWorld, type Org, request, type World } from '../../server/test/world.ts'
 import { type DevChain, startChain, tokenBalance } from '../src/index.ts'
-import { aPermit2Payer, network, type Permit2Payer, usdcOf } from './official-permit2-payers.ts'
+import { aPermit2Payer, network, type Permit2Payer, requirementsOf, usdcOf } from './official-permit2-payers.ts'
 import { facilitatorClient } from './official-shops.ts'
 
 let chain: DevChain
@@ -166,3 +167,26 @@ test.each(['/report', '/meter'])('five requests with one permit at %s run its ha
   expect(shop.served).toEqual([path])
   expect(await tokenBalance(chain, 'USDC', shop.payTo)).toBe(10_000n)
 })
+
+test.each(['exact', 'upto'] as const)(
+  '%s: a permit of one token does not pay a price in another one',
+  async (scheme) => {
+    const [payer, { address: payTo }] = [await aPermit2Payer(chain), await world.wallet(org)]
+    const facilitatorAddress: `0x${string}` = `0x${world.server.settlerAddress.slice(2)}`
+    const offer = { scheme, amount: '10000', payTo, facilitatorAddress }
+    const paymentRequirements = requirementsOf(chain, offer)
+    const body = { x402Version: 2, paymentPayload: await payer.sign(paymentRequirements), paymentRequirements }
+    const ask = async (verb: 'verify' | 'settle') =>
+      (await request(world.base, { key: org.testKey, method: 'POST', path: `/facilitator/${verb}`, body })).body
+    expect(await ask('verify')).toMatchObject({ isValid: true })
+    // The chain has one token that is known. So the recorded payment gets the other one, not the requirements.
+    const record = (asset: string) =>
+      world.database.db.run(sql`update payments set asset = ${asset} where pay_to = ${payTo}`)
+    await record(payTo)
+    expect(await ask('settle')).toMatchObject({ success: false, errorReason: 'invalid_payment_requirements' })
+    expect(await tokenBalance(chain, 'USDC', payTo)).toBe(0n)
+    await record(paymentRequirements.asset)
+    expect(await ask('settle')).toMatchObject({ success: true })
+    expect(await tokenBalance(chain, 'USDC', payTo)).toBe(10_000n)
+  },
+)
