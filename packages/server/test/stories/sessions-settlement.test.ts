@@ -2,8 +2,11 @@ import { type DevChain, sendFromDevAccount, startChain } from '@purser/devnet'
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { recordSettled } from '../../src/features/payments/settlement-outcome.ts'
 import { sessionRecurring } from '../../src/features/sessions/index.ts'
+import { followVaults } from '../../src/features/vaults/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
+import { id } from '../../src/platform/ids.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { type Answer, aPayer, aWorld, codeOf, type Org, type Payer, type World } from '../world.ts'
 
@@ -56,6 +59,13 @@ async function blacklist(account: Address): Promise<void> {
     chain.tokens.USDC ?? '0x',
     encodeFunctionData({ abi, functionName: 'blacklist', args: [account] }),
   )
+}
+
+/** Makes the chain show that a payment paid after all, as the checks of voided payments find it. */
+async function settleLate({ body: { paymentId } }: Answer): Promise<void> {
+  const { deps } = world.server
+  const settled = { id: id('pay').parse(paymentId), txHash: `0x${'ab'.repeat(32)}`, gasNanoUsd: 0n }
+  await deps.db.tx((tx) => recordSettled(systemCtx(deps), tx, [settled]))
 }
 
 async function runJob(): Promise<void> {
@@ -119,4 +129,45 @@ test('a payment that failed, and one that expired, open no session', async () =>
     expect((await verify(opened)).status).toBe(402)
     expect(codeOf(await open(payment))).toBe(code)
   }
+})
+
+test('a payment that settles late has its session again, with a new token, its full time and a vault', async () => {
+  const payment = await verified(await aPayer(chain))
+  const opened = await open(payment)
+  const { sessionId, vaultId: first } = opened.body
+  await world.database.db.run(
+    sql`update payments set status = 'voided', failure_reason = 'expired' where id = ${String(payment.body.paymentId)}`,
+  )
+  await runJob()
+  await followVaults.run(systemCtx(world.server.deps))
+  await settleLate(payment)
+
+  const again = await open(payment)
+  expect([again.status, again.body.sessionId, again.body.isExpired]).toEqual([200, sessionId, false])
+  expect(Date.parse(String(again.body.expiresAt))).toBeGreaterThan(Date.parse(String(opened.body.expiresAt)))
+  expect([(await verify(again)).status, (await verify(opened)).status]).toEqual([200, 402])
+  const { vaultId } = again.body
+  expect(vaultId).not.toBe(first)
+  expect((await world.call(org.testKey, 'GET', `/vaults/${vaultId}`)).body).toMatchObject({ sessionId })
+  const { body: shown } = await world.call(org.testKey, 'GET', `/payments/${payment.body.paymentId}`)
+  expect(shown).toMatchObject({ sessionId, vaultId })
+
+  await runJob()
+  expect((await verify(again)).status).toBe(200)
+  expect((await open(payment)).body).toMatchObject({ sessionId, vaultId, expiresAt: again.body.expiresAt })
+})
+
+test('a session whose payment settles late keeps a vault that was persisted', async () => {
+  const payment = await verified(await aPayer(chain))
+  const { sessionId, vaultId } = (await open(payment)).body
+  expect((await post(`/vaults/${vaultId}/persist`, {})).status).toBe(200)
+  const paymentId = String(payment.body.paymentId)
+  await world.database.db.run(
+    sql`update payments set status = 'voided', failure_reason = 'expired' where id = ${paymentId}`,
+  )
+  await runJob()
+  await settleLate(payment)
+  const again = await open(payment)
+  expect(again.body).toMatchObject({ sessionId, vaultId, isExpired: false })
+  expect((await verify(again)).status).toBe(200)
 })

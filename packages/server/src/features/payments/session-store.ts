@@ -27,7 +27,7 @@ export function lockBuying(tx: Tx, tenant: Tenant, paymentId: PaymentId): Promis
   )
 }
 
-/** Links the payment, which the caller has locked, to the session and the vault that it bought. */
+/** Links the payment, which the caller has locked, to the session and the vault that it bought. The session is not revoked. */
 export async function linkPaymentToSession(
   tx: Tx,
   tenant: Tenant,
@@ -35,6 +35,6 @@ export async function linkPaymentToSession(
   bought: { readonly sessionId: Id<'sess'>; readonly vaultId: Id<'vlt'> },
 ): Promise<void> {
   await tx.run(sql`
-    update payments set session_id = ${bought.sessionId}, vault_id = ${bought.vaultId}
+    update payments set session_id = ${bought.sessionId}, vault_id = ${bought.vaultId}, session_revoked = false
     where ${idIs(paymentId)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}`)
 }

@@ -3,13 +3,13 @@ import type { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { defineErrors } from '../../platform/errors.ts'
-import { isId, newId } from '../../platform/ids.ts'
+import { isId, newId, type PaymentId } from '../../platform/ids.ts'
 import { type Page, Reply } from '../../platform/operation.ts'
 import type { Random } from '../../platform/random.ts'
 import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { type BuyingPayment, linkPaymentToSession, lockBuyingPayment } from '../payments/index.ts'
-import { createVaultIn, markOver } from '../vaults/index.ts'
+import { createVaultIn, isPresent, markOver } from '../vaults/index.ts'
 import type { Ctx, Deps } from './ports.ts'
 import type { NewSession, OpenedSession, Session, SessionId, VerifySession } from './schema.ts'
 import {
@@ -19,22 +19,45 @@ import {
   listSessions,
   markRevoked,
   replaceToken,
+  restoreSession,
   type SessionRow,
 } from './store.ts'
 
 /**
  * Opens the session of a payment, with its vault, in one transaction. The payment's row is locked, so that parallel requests
  * create one session, and only the last returned token is valid. A repeated request replaces the token of the same session; its
- * expiry does not change.
+ * expiry does not change, unless the session was revoked: then its payment has settled after all, and it is opened again.
  */
 export function openSession(ctx: Ctx, request: NewSession): Promise<OpenedSession | Reply> {
   return ctx.db.tx(async (tx) => {
     const payment = await lockBuyingPayment(tx, ctx, request.paymentId)
     const known = await findSessionOf(tx, ctx.tenant, payment.id)
-    return known === undefined
-      ? makeSession(ctx, tx, payment, request.expiresIn)
-      : new Reply(200, await withNewToken(ctx, tx, known))
+    if (known === undefined) return makeSession(ctx, tx, payment, request.expiresIn)
+    const opened = known.isRevoked
+      ? await reopenSession(ctx, tx, known, { paymentId: payment.id, expiresIn: request.expiresIn })
+      : await withNewToken(ctx, tx, known)
+    return new Reply(200, opened)
   })
+}
+
+/**
+ * Opens a session again that was revoked while its payment seemed to be unpaid. Its vault ended with it, unless it was persisted; a new one takes its
+ * place.
+ */
+async function reopenSession(
+  ctx: Ctx,
+  tx: Tx,
+  session: SessionRow,
+  { paymentId, expiresIn }: { readonly paymentId: PaymentId; readonly expiresIn: number },
+): Promise<OpenedSession> {
+  const { id: sessionId } = session
+  const sessionToken = newSessionToken(sessionId, ctx.random)
+  const expiresAt = instantOf(ctx.clock.now().getTime() + expiresIn * 1_000)
+  const isKept = await isPresent(tx, ctx, session.vaultId)
+  const vaultId = isKept ? session.vaultId : (await createVaultIn(tx, ctx, { sessionId, paymentId })).id
+  await restoreSession(tx, ctx.tenant, sessionId, { vaultId, tokenHash: hashOf(sessionToken), expiresAt })
+  await linkPaymentToSession(tx, ctx.tenant, paymentId, { sessionId, vaultId })
+  return { sessionId, vaultId, expiresAt, isExpired: false, sessionToken }
 }
 
 async function makeSession(ctx: Ctx, tx: Tx, payment: BuyingPayment, expiresIn: number): Promise<OpenedSession> {

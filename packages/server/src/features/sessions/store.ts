@@ -7,7 +7,7 @@ import type { SessionId } from './schema.ts'
 
 /**
  * `isDead`: the session is revoked, its payment ended without money (from the transaction that ends it), or refunds take the whole payment. If a
- * refund fails, the session is valid again.
+ * refund fails, the session is valid again. `isRevoked`: it was revoked because its payment ended without money.
  */
 export const SessionRow = z.object({
   id: id('sess'),
@@ -17,6 +17,7 @@ export const SessionRow = z.object({
   tokenHash: z.instanceof(Uint8Array).nullable(),
   expiresAt: z.date(),
   isDead: z.boolean(),
+  isRevoked: z.boolean(),
 })
 export type SessionRow = z.output<typeof SessionRow>
 
@@ -34,7 +35,8 @@ export interface NewSessionRow {
 
 const columns = sql`sessions.id, sessions.vault_id, sessions.host, sessions.wallet_id, sessions.token_hash, sessions.expires_at,
   sessions.revoked_at is not null or coalesce(payments.status in ('settlement_failed', 'voided')
-  or (payments.refunded_raw > 0 and payments.refunded_raw >= payments.raw_amount), false) as is_dead`
+  or (payments.refunded_raw > 0 and payments.refunded_raw >= payments.raw_amount), false) as is_dead,
+  sessions.revoked_at is not null as is_revoked`
 // A payment that was archived had been settled and not been refunded in full, or its session had expired.
 const withPayment = sql`sessions left join payments on payments.id = sessions.payment_id`
 
@@ -81,11 +83,26 @@ export function listSessions(
   )
 }
 
-/** Replaces the session's token. */
+/** Replaces the token of a session that is not revoked. The caller has locked its payment. */
 export async function replaceToken(tx: Tx, tenant: Tenant, sessionId: SessionId, tokenHash: Uint8Array): Promise<void> {
-  await tx.run(sql`
+  const changed = await tx.run(sql`
     update sessions set token_hash = ${tokenHash}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${sessionId} and revoked_at is null`)
+  if (changed !== 1) throw new Error('the token of a session was not replaced')
+}
+
+/** Ends the revocation of a session. The caller has locked its payment. */
+export async function restoreSession(
+  tx: Tx,
+  tenant: Tenant,
+  sessionId: SessionId,
+  restored: Pick<NewSessionRow, 'vaultId' | 'tokenHash' | 'expiresAt'>,
+): Promise<void> {
+  const { vaultId, tokenHash, expiresAt } = restored
+  const changed = await tx.run(sql`
+    update sessions set revoked_at = null, vault_id = ${vaultId}, token_hash = ${tokenHash}, expires_at = ${expiresAt}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${sessionId} and revoked_at is not null`)
+  if (changed !== 1) throw new Error('a session was not restored')
 }
 
 const Revoked = z.object({ visited: z.number(), vaultIds: z.array(id('vlt')) })

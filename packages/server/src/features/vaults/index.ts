@@ -24,7 +24,7 @@ export type { VaultId } from './schema.ts'
 export { tenantSemaphores } from './semaphores.ts'
 export { vaultStreamOperations } from './stream/routes.ts'
 export { listEndedTokens, vaultTokenOperations } from './tokens/index.ts'
-export { lockPresent } from './vault.ts'
+export { isPresent, lockPresent } from './vault.ts'
 
 /** The dependencies that the feature makes. */
 type Made = 'deletionCursors' | 'dueVaultsPlace' | 'vaultStreams' | 'vaultNews' | 'writeDocument'

@@ -25,6 +25,12 @@ export async function lockPresent(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, va
   return presentOf(await lockVault(tx, ctx.tenant, vaultId), ctx.clock.now())
 }
 
+/** Locks a vault's row, as `lockPresent`. Returns whether there is such a vault and it has not expired. */
+export async function isPresent(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vaultId: VaultId): Promise<boolean> {
+  const vault = await lockVault(tx, ctx.tenant, vaultId)
+  return vault !== undefined && !isExpired(vault, ctx.clock.now())
+}
+
 function presentOf(vault: VaultRow | undefined, now: Date): VaultRow {
   if (vault === undefined || isExpired(vault, now)) throw fail('vault-not-found')
   return vault
