@@ -3,6 +3,7 @@ import { networkByName, requireNetwork } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { exceededByOpen } from '../../src/features/funds/index.ts'
+import { deleteEnded } from '../../src/features/funds/store.ts'
 import { sharersOf } from '../../src/features/plans/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import {
@@ -174,6 +175,27 @@ test('a transfer that reverted fails once its block is safe, and releases its re
   await stage.chain.setCode({ address: usdc, bytecode: code ?? '0x' })
   expect(ended).toMatchObject({ status: 'failed', reason: 'reverted' })
   expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([['transfer.failed'], 0n])
+})
+
+/** The number of the transfer's reservations of which the time has passed, once its transaction counts as final for its lane. */
+async function remainingReservations(id: string): Promise<number> {
+  const { db } = stage.world.database
+  const ofTransfer = sql`from reservations r join chain_transactions c on c.id = r.transaction_id where r.subject_id = ${id} and c.status = 'final'`
+  await db.run(sql`
+    update reservations set ended_block = 0, ended_at = now() - interval '1 day' where subject_id = ${id} and exists (select ${ofTransfer})`)
+  await deleteEnded(db, { seconds: 600, most: 100 })
+  return (await db.one(z.object({ count: z.bigint().transform(Number) }), sql`select count(*) ${ofTransfer}`)).count
+}
+
+test('the money of a transfer stays reserved until its block is final, since its bytes are sent again where the block is undone', async () => {
+  const master = await aLimitedMaster()
+  const id = await begin(stage, bodyFrom(master))
+  await mineUntilConfirmed(id)
+  await mineToDepth()
+  await expect.poll(() => remainingReservations(id), patient).toBeGreaterThan(0)
+  expect(await hasEnded(stage, id)).toBe(false)
+  await mineUntilFinal(id)
+  expect(await remainingReservations(id)).toBe(0)
 })
 
 /** A child with the amount of one transfer and no coin, of a master without coin: the settler sends for it. */

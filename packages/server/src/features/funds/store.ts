@@ -354,8 +354,8 @@ export async function markReservationsEnded(db: Queryable, network: string, bloc
 
 /**
  * Deletes reservations that ended this many seconds ago and whose block the watcher has passed: balances of earlier blocks are not read any
- * more, and none is used for longer than `snapshotMsMax`. Those whose contract may have an allowance stay: of transfers that go on or have an approval
- * to revoke.
+ * more, and none is used for longer than `snapshotMsMax`. Those of transfers whose block is not final stay, since their bytes are sent again if it is
+ * undone. Those whose contract may have an allowance stay: of transfers that go on or have an approval to revoke.
  */
 export async function deleteEnded(
   db: Queryable,
@@ -368,5 +368,6 @@ export async function deleteEnded(
           select from transfers t where t.id = r.subject_id and (t.ended_at is null or t.revoke_at is not null)))
         and r.ended_block <= d.scanned and r.ended_at < now() - ${bounds.seconds} * interval '1 second'
         and not exists (select from chain_transactions c where c.id = r.transaction_id and c.status <> 'final')
+        and not exists (select from transfers t where t.id = r.subject_id and t.finality_at is not null)
       order by r.ended_at limit ${bounds.most})`)
 }
