@@ -36,6 +36,7 @@ export function createTransferPorts(db: Db): TransferPorts {
     followedTransfers: createByOwner({ slots: 16, atOnce: 2 }),
     followedCursors: new Map(),
     awaitedCursors: new Map(),
+    unreportedPlace: { after: undefined },
     revokedCursors: new Map(),
     refillCursors: new Map(),
     begunTransfers: createByOwner({ slots: 16, atOnce: 2 }),

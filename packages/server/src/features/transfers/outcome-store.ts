@@ -110,17 +110,6 @@ export async function markReported(
     where id = given.transfer_id and transfers.event_id is null`)
 }
 
-/** Transfers that ended before this instant without a response: their caller's process died. */
-export async function listUnreported(db: Queryable, before: Date): Promise<TransferId[]> {
-  const rows = await db.many(
-    z.object({ id: id('wtx') }),
-    sql`
-    select id from transfers where ended_at < ${before} and event_id is null and answered is null and purpose = 'transfer'
-    order by ended_at limit 100`,
-  )
-  return rows.map((row) => row.id)
-}
-
 export interface StepFee {
   readonly step: StepRow
   /** 0 where no block has the step's transaction. */

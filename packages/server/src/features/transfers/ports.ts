@@ -15,6 +15,7 @@ import type { Gas, PolicyOperation, SourceWallet } from '../wallets/index.ts'
 import type { ReportedState } from './outcome-store.ts'
 import type { NewTransfer } from './schema.ts'
 import type { TransferId, TransferPurpose, TransferRow } from './store.ts'
+import type { UnreportedPlace } from './unreported-store.ts'
 
 /** A planned transfer to be stored. */
 export interface Intent {
@@ -95,6 +96,8 @@ export interface TransferPorts {
   readonly refillCursors: Map<string, string>
   /** The block after which the search for replaced blocks continues, by network. */
   readonly awaitedCursors: Map<string, bigint>
+  /** The transfer after which the next list of ends without a response continues. */
+  readonly unreportedPlace: UnreportedPlace
   /** Limits concurrent starts of approved transfers, by network and partner. */
   readonly begunTransfers: ByOwner
 }
