@@ -1,9 +1,9 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { type Purser, PurserError } from '@purser/sdk'
-import type { OpenKeys } from './keys.ts'
+import type { OpenKey, OpenKeys } from './keys.ts'
 import { type Arguments, faultsOf, requestOf, type ServiceRequest } from './request.ts'
 import { type Tool, takesKey } from './tool.ts'
-import { invalidArguments, isFinal, refusalOf, refused, toolResultOf } from './tool-result.ts'
+import { invalidArguments, refusalOf, refused, toolResultOf } from './tool-result.ts'
 
 /** The dependencies of a call: the client, the open keys and the tools. */
 export interface CallDeps {
@@ -29,10 +29,9 @@ export async function callTool(deps: CallDeps, tool: Tool, args: Arguments, wait
   const { signal } = waiting
   const faults = faultsOf(tool, args)
   if (faults.length > 0) return invalidArguments(faults)
-  if (!takesKey(tool)) return send(deps.purser, tool, requestOf(tool, args, undefined), signal)
-  if (args.idempotencyKey !== undefined)
-    return send(deps.purser, tool, requestOf(tool, args, String(args.idempotencyKey)), signal)
-  return callWithOwnKey(deps, tool, args, waiting)
+  if (takesKey(tool) && args.idempotencyKey === undefined) return callWithOwnKey(deps, tool, args, waiting)
+  const key = takesKey(tool) ? { key: String(args.idempotencyKey), isShared: true } : undefined
+  return (await outcomeOf(deps.purser, { tool, args, key }, signal)).result
 }
 
 async function callWithOwnKey(
@@ -43,8 +42,9 @@ async function callWithOwnKey(
 ): Promise<CallToolResult> {
   const key = keys.open(tool, args)
   if (key === undefined) return refused(tooManyOpen)
-  const { result, isKnown } = await outcomeOf(purser, tool, requestOf(tool, args, key), signal)
-  if (isKnown && !isLost()) keys.close(tool, args)
+  const { result, decidedBy } = await outcomeOf(purser, { tool, args, key }, signal)
+  if (decidedBy === 'no-key') keys.closeUnshared(tool, args)
+  if (decidedBy === 'key' && !isLost()) keys.close(tool, args)
   return result
 }
 
@@ -54,23 +54,32 @@ const tooManyOpen = {
   detail: 'Nothing was sent, because the outcome of too many earlier calls is unknown. Pass your own idempotencyKey.',
 }
 
-async function send(purser: Purser, tool: Tool, request: ServiceRequest, signal: AbortSignal): Promise<CallToolResult> {
-  return (await outcomeOf(purser, tool, request, signal)).result
+interface Call {
+  readonly tool: Tool
+  readonly args: Arguments
+  readonly key: OpenKey | undefined
 }
 
-async function outcomeOf(
-  purser: Purser,
-  tool: Tool,
-  request: ServiceRequest,
-  signal: AbortSignal,
-): Promise<{ readonly result: CallToolResult; readonly isKnown: boolean }> {
+interface CallOutcome {
+  readonly result: CallToolResult
+  /** Whether the service decided the outcome with its key or before it looked at the key. It is unknown otherwise. */
+  readonly decidedBy: 'key' | 'no-key' | 'unknown'
+}
+
+async function outcomeOf(purser: Purser, { tool, args, key }: Call, signal: AbortSignal): Promise<CallOutcome> {
   try {
-    return { result: toolResultOf(tool, await responseOf(purser, tool, request, signal)), isKnown: true }
+    const response = await responseOf(purser, tool, requestOf(tool, args, key?.key), signal)
+    return { result: toolResultOf(tool, response), decidedBy: 'key' }
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof PurserError)) throw error
-    return { result: refusalOf(tool, error, request.idempotencyKey), isKnown: isFinal(error) }
+    return { result: refusalOf(tool, error, key), decidedBy: deciderOf(error) }
   }
+}
+
+function deciderOf({ isOutcomeKnown, isBeforeKey }: PurserError): CallOutcome['decidedBy'] {
+  if (!isOutcomeKnown) return 'unknown'
+  return isBeforeKey ? 'no-key' : 'key'
 }
 
 async function responseOf(

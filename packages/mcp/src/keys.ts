@@ -7,9 +7,17 @@ export interface OpenKeys {
   /**
    * The key for this call: the key of an equal open call, otherwise a new one. Undefined if too many calls are open.
    */
-  readonly open: (tool: Tool, args: Arguments) => string | undefined
+  readonly open: (tool: Tool, args: Arguments) => OpenKey | undefined
   /** Forgets the key: the caller knows the outcome, so an equal call is a new one. */
   readonly close: (tool: Tool, args: Arguments) => void
+  /** Forgets the key if no second call has it: the service refused the call before it looked at the key. */
+  readonly closeUnshared: (tool: Tool, args: Arguments) => void
+}
+
+export interface OpenKey {
+  readonly key: string
+  /** Whether an earlier call has this key. */
+  readonly isShared: boolean
 }
 
 /** An API key by a name that is no secret, and the owner of the share to which its use counts. */
@@ -18,8 +26,7 @@ export interface KeyOwner {
   readonly shareOwner: string
 }
 
-interface OpenCall {
-  readonly key: string
+interface OpenCall extends OpenKey {
   readonly at: number
   readonly of: KeyOwner
 }
@@ -65,15 +72,23 @@ export function openKeys(now: () => number, fresh: () => string): (of: KeyOwner)
       forgetOld()
       const call = callOf(of, tool, args)
       const known = opened.get(call)
-      if (known !== undefined) return known.key
+      if (known !== undefined) {
+        const shared = { ...known, isShared: true }
+        opened.set(call, shared)
+        return shared
+      }
       if (!hasCapacity(of)) return undefined
-      const key = fresh()
-      opened.set(call, { key, at: now(), of })
+      const made = { key: fresh(), isShared: false, at: now(), of }
+      opened.set(call, made)
       count(of.name, 1)
       count(of.shareOwner, 1)
-      return key
+      return made
     },
     close: (tool, args) => forget(callOf(of, tool, args)),
+    closeUnshared(tool, args) {
+      const call = callOf(of, tool, args)
+      if (opened.get(call)?.isShared === false) forget(call)
+    },
   })
 }
 

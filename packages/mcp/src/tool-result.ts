@@ -1,5 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { PurserError } from '@purser/sdk'
+import type { OpenKey } from './keys.ts'
 import type { Fault } from './request.ts'
 import { isReading, returnsForeignText, type Tool } from './tool.ts'
 
@@ -94,20 +95,10 @@ export function invalidArguments(errors: readonly Fault[]): CallToolResult {
 }
 
 /**
- * Whether an error proves that nothing was done. The client retries by itself, so this may be the response to a
- * second attempt after the response to the first was lost. An error raised before the Idempotency-Key is looked up
- * says nothing about the first attempt.
- */
-export function isFinal({ status, code, problem }: PurserError): boolean {
-  if (status === undefined || problem === undefined || status < 400 || status >= 500) return false
-  return ![401, 403, 408].includes(status) && !['idempotency-in-progress', 'rate-limit-exceeded'].includes(code)
-}
-
-/**
  * The service's refusal, or why the outcome is unknown, with the idempotency key that a retry must use. The refusal of a payment has offers as their
  * seller wrote them.
  */
-export function refusalOf(tool: Tool, error: PurserError, idempotencyKey: string | undefined): CallToolResult {
+export function refusalOf(tool: Tool, error: PurserError, key: OpenKey | undefined): CallToolResult {
   const { status, code, problem, requestId, retryAfterSeconds } = error
   // The message of the error has the address of the service, which over HTTP may be one of the operator's own network.
   const unknown =
@@ -119,11 +110,18 @@ export function refusalOf(tool: Tool, error: PurserError, idempotencyKey: string
     status,
     requestId,
     retryAfterSeconds,
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(idempotencyKey === undefined || isFinal(error) ? {} : { advice: unknownOutcome }),
+    ...(key === undefined ? {} : { idempotencyKey: key.key, ...adviceOf(error, key) }),
   })
   return { ...refusal, content: [...content, ...foreignNote(tool)] }
 }
+
+function adviceOf({ isOutcomeKnown, isBeforeKey }: PurserError, { isShared }: OpenKey): Body {
+  if (!isOutcomeKnown) return { advice: unknownOutcome }
+  return isBeforeKey && isShared ? { advice: earlierUndecided } : {}
+}
+
+const earlierUndecided =
+  'This decides nothing about an earlier call with this idempotencyKey, which may or may not have been done.'
 
 const unknownOutcome =
   'It may or may not have been done. To find out, call again with the same arguments and this idempotencyKey, never with another key.'

@@ -104,6 +104,39 @@ test('a transfer that was refused for what it is has a new key when it is reques
   expect(keysSent()).toHaveLength(2)
 })
 
+test.each([
+  ['a key without the scope', problem(403, 'scope-not-allowed')],
+  ['a key that was revoked', problem(401, 'unauthorized')],
+  ['too many requests', problem(429, 'rate-limit-exceeded')],
+])('a plain refusal decides its call, so that no number of them fills the open calls: %s', async (_, response) => {
+  const { call } = await agent()
+  fake.seen.length = 0
+  fake.script('/wallet-infra/transfer', ...Array.from({ length: 201 }, () => response))
+  for (let number = 0; number < 200; number++) {
+    const refused = await call('transfers_create', { ...body, reference: `${number}` })
+    expect(refused.read).not.toHaveProperty('advice')
+  }
+  const last = await call('transfers_create', body)
+  expect(last.read).toMatchObject({ status: response.status })
+  expect(keysSent()).toHaveLength(201)
+})
+
+test('a refusal before the key is looked up decides nothing about an earlier call with the key', async () => {
+  const { call } = await agent()
+  fake.seen.length = 0
+  const denied = problem(403, 'scope-not-allowed')
+  fake.script('/wallet-infra/transfer', 'reset', problem(503, 'chain-unavailable'), denied)
+  const { idempotencyKey } = (await call('transfers_create', body)).read
+  const repeated = await call('transfers_create', body)
+  expect(repeated.read).toMatchObject({ status: 403, idempotencyKey, advice: expect.stringContaining('earlier call') })
+  fake.script('/wallet-infra/transfer', denied)
+  const own = await call('transfers_create', { ...body, idempotencyKey })
+  expect(own.read).toMatchObject({ status: 403, idempotencyKey, advice: expect.stringContaining('earlier call') })
+  fake.script('/wallet-infra/transfer', { status: 201, body: sent })
+  expect((await call('transfers_create', body)).structured).toMatchObject({ idempotencyKey })
+  expect(keysSent()).toEqual([idempotencyKey])
+})
+
 test('a state that is newer than this package reaches the agent', async () => {
   const { call } = await agent()
   fake.script('/wallet-infra/transfer', { status: 201, body: { ...sent, status: 'teleported', more: 1 } })

@@ -58,7 +58,7 @@ async function aServer() {
     await response.arrayBuffer()
     return response.status
   }
-  return { port, statusFor, open: () => latest?.keys.open(tool, { id: 'vlt_1' }) }
+  return { port, statusFor, open: () => latest?.keys.open(tool, { id: 'vlt_1' })?.key }
 }
 
 function keyNumber(number: number): string {
@@ -72,7 +72,8 @@ test('calls whose answers nobody received take little memory, however long their
   const long = 'x'.repeat(900_000)
   collectGarbage()
   const before = process.memoryUsage().heapUsed
-  for (let call = 0; call < 100; call++) expect(keys.open(tool, { data: { text: `${call}${long}` } })).toBe('mcp-1')
+  for (let call = 0; call < 100; call++)
+    expect(keys.open(tool, { data: { text: `${call}${long}` } })?.key).toBe('mcp-1')
   collectGarbage()
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(16 * 2 ** 20)
 })
@@ -89,6 +90,23 @@ test('a key whose calls are open is a caller like any other, and finds them agai
   expect(await statusFor(1_000)).toBe(200)
   expect(await statusFor(0)).toBe(200)
   expect(open()).toBe(first)
+})
+
+test('a call that was refused before its key was looked up keeps the key only for another call that has it', () => {
+  let made = 0
+  const keys = openKeys(
+    () => 0,
+    () => `mcp-${++made}`,
+  )({ name: 'key', shareOwner: 'org_1' })
+  const open = () => keys.open(tool, { id: 'vlt_1' })
+  expect(open()).toMatchObject({ key: 'mcp-1', isShared: false })
+  keys.closeUnshared(tool, { id: 'vlt_1' })
+  expect(open()).toMatchObject({ key: 'mcp-2', isShared: false })
+  expect(open()).toMatchObject({ key: 'mcp-2', isShared: true })
+  keys.closeUnshared(tool, { id: 'vlt_1' })
+  expect(open()).toMatchObject({ key: 'mcp-2', isShared: true })
+  keys.close(tool, { id: 'vlt_1' })
+  expect(open()).toMatchObject({ key: 'mcp-3', isShared: false })
 })
 
 test('a key, an organisation and all together have a limit of open calls, and another organisation has a place', () => {
