@@ -56,7 +56,7 @@ function makeKey(deps: Deps): Promise<{ organisationId: string; apiKey: string }
   return deps.db.tx(async (tx) => {
     const now = deps.clock.now()
     const account = await upsertAccount(tx, { id: newId('acc', deps), ...owner, acceptedAt: now, createdAt: now })
-    const earlier = (await listOrganisationsOf(tx, account.id)).at(-1)
+    const earlier = (await listOrganisationsOf(tx, account.id, undefined)).at(-1)
     if (earlier !== undefined) {
       const inside = { ...acting, db: { ...deps.db, tx: <T>(work: (open: typeof tx) => Promise<T>) => work(tx) } }
       const { key } = await createKeyAsOperator(inside, earlier.id, { name: 'npm start', environment: 'test' })

@@ -2006,7 +2006,10 @@ class AccountOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Account":
-        """Get your account, its organisations and its invitations. For an API key, the account that created it."""
+        """
+        Get your account, its organisations and its invitations. For an API key, its creator and its
+        organisation.
+        """
         return self._transport.request(
             "GET",
             "/account",

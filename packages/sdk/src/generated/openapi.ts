@@ -1637,7 +1637,7 @@ export interface paths {
         };
         /**
          * Get your account, its organisations and its invitations.
-         * @description For an API key, the account that created it.
+         * @description For an API key, its creator and its organisation.
          */
         readonly get: operations["account.get"];
         readonly put?: never;

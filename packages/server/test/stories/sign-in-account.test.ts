@@ -124,7 +124,8 @@ test('an invitation by account answers alike whether or not there is one, and sh
   expect(answers[0]).toMatchObject({ status: 201, role: 'member', email: null, shown: 'invited' })
   const accepted = await world.call(other.testKey, 'POST', `/account/invitations/${org.id}/accept`)
   expect(accepted.status).toBe(204)
-  const { organisations } = (await world.call(other.testKey, 'GET', '/account')).body
+  const person = await aBrowser(world, { email: await ownerOf(world, other.id) })
+  const { organisations } = (await person.call('GET', '/account')).body
   expect(organisations).toEqual(expect.arrayContaining([expect.objectContaining({ id: org.id, role: 'member' })]))
 })
 

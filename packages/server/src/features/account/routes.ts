@@ -49,7 +49,7 @@ export const accountOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/account',
     summary: 'Get your account, its organisations and its invitations.',
-    description: 'For an API key, the account that created it.',
+    description: 'For an API key, its creator and its organisation.',
     output: Account,
     run: (ctx) => getAccount(ctx),
   }),
@@ -87,11 +87,15 @@ export const accountOperations: readonly Operation<Deps>[] = [
   }),
 ]
 
-/** Returns the account of the person who calls, or the one that created the calling key. */
+/**
+ * Returns the account of the person who calls, or the one that created the calling key. A key is often in the hands of others, who learn of no other
+ * organisation of that account.
+ */
 async function getAccount(ctx: Pick<Ctx, 'actor' | 'db' | 'tenant'>): Promise<Account> {
   const account = await callersAccount(ctx, ctx.db)
+  const only = ctx.actor.kind === 'api-key' ? ctx.tenant.organisationId : undefined
   const [organisations, invitations] = [
-    await listOrganisationsOf(ctx.db, account.id),
+    await listOrganisationsOf(ctx.db, account.id, only),
     await listInvitationsTo(ctx.db, account.id),
   ]
   return { ...account, organisations, invitations }

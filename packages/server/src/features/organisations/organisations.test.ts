@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { aBrowser } from '../../../test/people.ts'
 import { type Answer, aWorld, codeOf, type Org, type World } from '../../../test/world.ts'
 import { sql } from '../../platform/db/db.ts'
 
@@ -45,14 +46,21 @@ test('the account behind the calling key becomes the owner of the organisation t
   const members = await world.call(String(firstKey(made).key), 'GET', '/organisations/current/members')
   expect(members.list).toHaveLength(1)
   expect(members.list[0]).toMatchObject({ accountId: caller.body.id, role: 'owner', status: 'active' })
-  expect(caller.body.organisations).toContainEqual({
+  const mine = {
     id: made.body.id,
     name: 'Mine',
     type: 'personal',
     role: 'owner',
     suspendedAt: null,
     suspensionReason: null,
-  })
+  }
+  // The key shows its own organisation; the person sees both.
+  expect(caller.body.organisations).toEqual([expect.objectContaining({ id: org.id })])
+  const ofMade = await world.call(String(firstKey(made).key), 'GET', '/account')
+  expect(ofMade.body).toMatchObject({ id: caller.body.id, organisations: [mine] })
+  const person = await aBrowser(world, { email: String(caller.body.email) })
+  const { organisations } = (await person.call('GET', '/account')).body
+  expect(organisations).toEqual(expect.arrayContaining([mine, expect.objectContaining({ id: org.id })]))
 })
 
 test('PATCH renames the organisation and can change nothing else', async () => {

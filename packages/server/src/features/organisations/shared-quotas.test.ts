@@ -66,7 +66,8 @@ test('an account has at most ten organisations, made by any of its keys and at o
   expect(countByStatus(answers)).toEqual({ 201: 8, 409: 6 })
   const refused = answers.filter(({ status }) => status === 409)
   expect(new Set(refused.map(codeOf))).toEqual(new Set(['organisation-limit-reached']))
-  const { body } = await world.call(org.testKey, 'GET', '/account')
+  const person = await aBrowser(world, { email: await emailOfOwner(world, org.id) })
+  const { body } = await person.call('GET', '/account')
   expect(z.array(z.unknown()).parse(body.organisations)).toHaveLength(10)
 })
 

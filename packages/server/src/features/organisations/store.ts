@@ -238,14 +238,19 @@ export function findKeyCreator(
 
 const Belonging = OrganisationRow.omit({ plan: true, createdAt: true }).extend({ role: Role })
 
-/** Returns the organisations that an account is a member of, the latest first. */
-export function listOrganisationsOf(db: Queryable, accountId: AccountId): Promise<z.output<typeof Belonging>[]> {
+/** The organisations of an account, the latest first, or that one of them. */
+export function listOrganisationsOf(
+  db: Queryable,
+  accountId: AccountId,
+  only: OrganisationId | undefined,
+): Promise<z.output<typeof Belonging>[]> {
+  const isShown = only === undefined ? sql`true` : sql`organisations.id = ${only}`
   return db.many(
     Belonging,
     sql`
     select organisations.id, organisations.name, organisations.type, organisations.suspended_at, organisations.suspension_reason, members.role
     from members join organisations on organisations.id = members.organisation_id
-    where members.account_id = ${accountId} and members.accepted_at is not null order by members.sequence desc limit 500`,
+    where members.account_id = ${accountId} and members.accepted_at is not null and ${isShown} order by members.sequence desc limit 500`,
   )
 }
 
