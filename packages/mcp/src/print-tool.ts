@@ -89,7 +89,8 @@ function toolOf(path: string, verb: string, operation: ApiOperation): Tool {
   const method = verb.toUpperCase() as Tool['method']
   const answers = answersOf(operation)
   const shape = shapes[operationId]
-  const all = inputsOf(operation, method === 'POST' && effect !== 'reads' && effect !== 'searches')
+  const isKeyed = method === 'POST' && effect !== 'reads' && effect !== 'searches'
+  const all = inputsOf(operation, isKeyed ? [keyInput] : [])
   const inputs = all.filter(({ name }) => shape?.leavesOut?.includes(name) !== true)
   return {
     name: shape?.name ?? operationId.replaceAll('.', '_'),
@@ -138,12 +139,13 @@ interface Input {
   readonly schema: Schema
 }
 
-function inputsOf(operation: ApiOperation, isKeyed: boolean): readonly Input[] {
+/** The inputs of a tool: those of its operation, and further ones. Throws if two have the same name. */
+function inputsOf(operation: ApiOperation, further: readonly Input[]): readonly Input[] {
   const named = (operation.parameters ?? []).flatMap(({ in: place, name, required, description, schema }): Input[] => {
     const described = description === undefined ? schema : { ...schema, description }
     return place === 'header' ? [] : [{ name, place, required, schema: tuned(name, place, described) }]
   })
-  const inputs = [...named, ...bodyInputsOf(operation), ...(isKeyed ? [keyInput] : [])]
+  const inputs = [...named, ...bodyInputsOf(operation), ...further]
   if (new Set(inputs.map(({ name }) => name)).size < inputs.length)
     throw new Error(`${operation.operationId}: two parameters have the same name`)
   return inputs
@@ -208,11 +210,20 @@ const noise = [
   'propertyNames',
 ]
 
-function slimmed(value: JSONValue, isProperties = false): JSONValue {
-  if (Array.isArray(value)) return value.map((inner) => slimmed(inner))
+/** A schema without what a model does not need. Members of `properties` may have any name. */
+function slimmed(value: JSONValue): JSONValue {
+  if (Array.isArray(value)) return value.map(slimmed)
   if (typeof value !== 'object' || value === null) return value
-  const kept = Object.entries(value).filter(([name]) => isProperties || !noise.includes(name))
-  return Object.fromEntries(kept.map(([name, inner]) => [name, slimmed(inner, !isProperties && name === 'properties')]))
+  const kept = Object.entries(value).filter(([name]) => !noise.includes(name))
+  return Object.fromEntries(
+    kept.map(([name, inner]) => [name, name === 'properties' ? slimmedMembers(inner) : slimmed(inner)]),
+  )
+}
+
+function slimmedMembers(properties: JSONValue): JSONValue {
+  return Object.fromEntries(
+    Object.entries(Object(properties)).map(([name, schema]) => [name, slimmed(schema as JSONValue)]),
+  )
 }
 
 /** Descriptions that replace those of the operation, for arguments that mean something else in a tool. */

@@ -227,7 +227,7 @@ async function attemptOnce(
     const text = await response.text()
     return readResponse(response, text, attempt)
   } catch (error) {
-    throw asPurserError(error, attempt, timeout.aborted)
+    throw asPurserError(error, attempt, timeout)
   }
 }
 
@@ -245,7 +245,7 @@ async function openOnce(
     if (response.ok) return response
     throw refusalOf(response, parse(await response.text()), attempt)
   } catch (error) {
-    throw asPurserError(error, attempt, late.signal.aborted)
+    throw asPurserError(error, attempt, late.signal)
   } finally {
     clearTimeout(timer)
   }
@@ -255,12 +255,12 @@ async function openOnce(
 function asPurserError(
   error: unknown,
   { baseUrl, signal, idempotencyKey, isAfterLost }: Attempt,
-  isLate: boolean,
+  timeout: AbortSignal,
 ): PurserError {
   if (error instanceof PurserError) return error
   signal?.throwIfAborted()
-  const code = isLate ? 'timeout' : 'connection-failed'
-  const why = isLate ? '' : causeOf(error)
+  const code = timeout.aborted ? 'timeout' : 'connection-failed'
+  const why = timeout.aborted ? '' : causeOf(error)
   const facts = { code, cause: error, idempotencyKey, isAfterLost }
   return new ConnectionError(`No response from ${baseUrl} (${code}${why}).`, facts)
 }

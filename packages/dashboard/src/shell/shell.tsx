@@ -14,7 +14,7 @@ const PhoneMenu = lazy(async () => ({ default: (await import('./phone-menu.tsx')
 const fetchPaletteAfterMs = 1_500
 
 /** Whether something was opened at least once: it is loaded then and stays mounted for its closing animation. */
-function useWasOpen(open: boolean): boolean {
+function useWasOpen({ open }: { readonly open: boolean }): boolean {
   const [wasOpen, setWasOpen] = useState(open)
   if (open && !wasOpen) setWasOpen(true)
   return wasOpen
@@ -24,7 +24,7 @@ function useWasOpen(open: boolean): boolean {
 export function Shell() {
   const { environment } = useWorkspace()
   const [isPaletteOpen, setPaletteOpen] = useState(false)
-  const hasPalette = useWasOpen(isPaletteOpen)
+  const hasPalette = useWasOpen({ open: isPaletteOpen })
   const openPalette = () => setPaletteOpen(true)
   useEffect(() => {
     const timer = setTimeout(() => void loadPalette(), fetchPaletteAfterMs)
@@ -100,7 +100,7 @@ function Suspended() {
 /** On a phone the rail is a sheet from the left. It closes when a page was chosen. */
 function MobileBar({ onSearch }: { onSearch: () => void }) {
   const [open, setOpen] = useState(false)
-  const hasMenu = useWasOpen(open)
+  const hasMenu = useWasOpen({ open })
   const pathname = useRouterState({ select: ({ location }) => location.pathname })
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new address closes it
   useEffect(() => setOpen(false), [pathname])

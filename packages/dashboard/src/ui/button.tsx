@@ -12,11 +12,11 @@ const tones: Readonly<Record<ButtonTone, string>> = {
 }
 
 /** The classes of a button, for a link that looks like one. */
-export function buttonClasses(tone: ButtonTone = 'secondary', small = false): string {
+export function buttonClasses(tone: ButtonTone = 'secondary', size: 'small' | 'usual' = 'usual'): string {
   return classes(
     'inline-flex shrink-0 items-center justify-center gap-1.5 rounded-control font-medium whitespace-nowrap transition-colors duration-100 select-none',
     'disabled:opacity-55 aria-disabled:opacity-55 [&_svg]:size-4 [&_svg]:shrink-0',
-    small ? 'h-7 px-2 text-sm' : 'h-8 px-3 text-base',
+    size === 'small' ? 'h-7 px-2 text-sm' : 'h-8 px-3 text-base',
     tones[tone],
   )
 }
@@ -35,7 +35,7 @@ export function Button({ tone = 'secondary', small = false, busy = false, classN
       {...rest}
       disabled={rest.disabled === true || busy}
       aria-busy={busy || undefined}
-      className={classes(buttonClasses(tone, small), className)}
+      className={classes(buttonClasses(tone, small ? 'small' : 'usual'), className)}
     >
       {children}
     </button>

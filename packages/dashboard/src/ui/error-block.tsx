@@ -100,7 +100,7 @@ export function ErrorBlock({ error, onRetry }: { error: unknown; onRetry?: (() =
           </Suspense>
         ) : null}
         {error instanceof LimitError && (
-          <a href={`${base}/settings/billing`} className={classes(buttonClasses('secondary', true), 'mt-3 mr-2')}>
+          <a href={`${base}/settings/billing`} className={classes(buttonClasses('secondary', 'small'), 'mt-3 mr-2')}>
             See the plan
           </a>
         )}

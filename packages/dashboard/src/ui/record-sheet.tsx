@@ -20,7 +20,7 @@ export function RecordSheet({ page, ...sheet }: RecordSheetProps) {
   const head =
     page === undefined ? undefined : (
       <Tip text="Open as a page">
-        <Link to={page} aria-label="Open as a page" className={`${buttonClasses('ghost', true)} size-7 px-0`}>
+        <Link to={page} aria-label="Open as a page" className={`${buttonClasses('ghost', 'small')} size-7 px-0`}>
           <Maximize2 aria-hidden />
         </Link>
       </Tip>

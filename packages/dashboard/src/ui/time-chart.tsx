@@ -40,7 +40,7 @@ export function TimeChart({ label, points, series, kind = 'bars', isWhole = fals
   const stacks = points.map(({ values }) =>
     values.map((value, index) => (kind === 'lines' ? value : values.slice(0, index + 1).reduce((a, b) => a + b, 0))),
   )
-  const most = niceCeiling(Math.max(0, ...stacks.flat()), isWhole)
+  const most = niceCeiling(Math.max(0, ...stacks.flat()), { isWhole })
   const marks = [0, most / 2, most].map((value) => ({ value, text: axis(value) }))
   const left = 12 + 7 * Math.max(...marks.map(({ text }) => text.length))
   const slot = (width - left - 4) / Math.max(1, points.length)
@@ -213,7 +213,7 @@ export function Legend({ series }: { series: readonly Series[] }) {
 }
 
 /** The next round, even maximum of the axis, so that its middle is a round number too. */
-function niceCeiling(most: number, isWhole: boolean): number {
+function niceCeiling(most: number, { isWhole }: { readonly isWhole: boolean }): number {
   if (most <= 0) return isWhole ? 2 : 1
   const power = 10 ** Math.floor(Math.log10(most))
   // Half of a count is a count too.

@@ -53,12 +53,12 @@ export function parsePermit2Payment(value: unknown): Parsed<Permit2Payment> {
   if (!isObject(value) || value.x402Version !== 2) return refuse('invalid_x402_version', '/x402Version', 'must be 2')
   if (!isObject(value.payload) || !('permit2Authorization' in value.payload))
     return refuse('unsupported_payload_type', '/payload', 'must hold a permit2Authorization')
-  const isUpto = isObject(value.accepted) && value.accepted.scheme === 'upto'
+  const scheme = isObject(value.accepted) && value.accepted.scheme === 'upto' ? 'upto' : 'exact'
   return parsed(value, 'invalid_payload', (cursor) => ({
     x402Version: 2,
     resource: value.resource == null ? undefined : readResource(member(cursor, 'resource')),
     accepted: readRequirementsV2(member(cursor, 'accepted')),
-    payload: readPayload(member(cursor, 'payload'), isUpto),
+    payload: readPayload(member(cursor, 'payload'), scheme),
     extensions: optionalObject(cursor, 'extensions'),
   }))
 }
@@ -83,7 +83,7 @@ export function expectedPermit2Of(requirements: PaymentRequirementsV2): Expected
   return { network, token, rawAmount, payTo }
 }
 
-function readPayload(cursor: Cursor, isUpto: boolean): Permit2Payment['payload'] {
+function readPayload(cursor: Cursor, scheme: 'exact' | 'upto'): Permit2Payment['payload'] {
   const authorization = member(cursor, 'permit2Authorization')
   const permitted = member(authorization, 'permitted')
   const witness = member(authorization, 'witness')
@@ -97,7 +97,7 @@ function readPayload(cursor: Cursor, isUpto: boolean): Permit2Payment['payload']
       deadline: rawAmount(authorization, 'deadline'),
       witness: {
         to: address(witness, 'to'),
-        ...(isUpto ? { facilitator: address(witness, 'facilitator') } : {}),
+        ...(scheme === 'upto' ? { facilitator: address(witness, 'facilitator') } : {}),
         validAfter: rawAmount(witness, 'validAfter'),
       },
     },

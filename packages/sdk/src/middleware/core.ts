@@ -45,7 +45,7 @@ export async function admit<R>(
 ): Promise<ReadableAdmission> {
   const route = routeOf(seller.defaults, options)
   const { method, header } = request
-  const cors = readableBy(route.cors, header, method === 'OPTIONS')
+  const cors = readableBy(route.cors, header, method)
   if (method === 'OPTIONS') return { ...refuse(optionsResponse(route.cors, header)), cors }
   return { ...(await admitRequest(seller, options, route, request)), cors }
 }

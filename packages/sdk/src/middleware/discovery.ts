@@ -214,7 +214,7 @@ function offersOf(base: string): OffersOf {
     const ofSeller = known.get(seller) ?? new Map<string, Promise<readonly PaymentOffer[]>>()
     known.set(seller, ofSeller)
     const key = JSON.stringify([isFixed, { ...request, resource: undefined }])
-    const found = ofSeller.get(key) ?? fetchOffers(seller, request, isFixed)
+    const found = ofSeller.get(key) ?? fetchOffers(seller, { request, isFixed })
     ofSeller.set(key, found)
     return found
   }
@@ -222,8 +222,7 @@ function offersOf(base: string): OffersOf {
 
 async function fetchOffers(
   { purser }: Seller,
-  request: ReturnType<typeof challengeRequestOf>,
-  isFixed: boolean,
+  { request, isFixed }: { readonly request: ReturnType<typeof challengeRequestOf>; readonly isFixed: boolean },
 ): Promise<readonly PaymentOffer[]> {
   const { mpp } = await purser.payments.challenge(request)
   return parseChallenges(mpp ?? '').map(({ intent, method, request: encoded, description }) => {

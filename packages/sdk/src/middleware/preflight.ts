@@ -46,9 +46,9 @@ export function optionsResponse(cors: CorsOptions | undefined, header: Header): 
 }
 
 /** The CORS rules for this request. For a preflight they also depend on the requested method and headers. */
-export function readableBy(cors: CorsOptions | undefined, header: Header, isPreflight = false): ReadableBy {
+export function readableBy(cors: CorsOptions | undefined, header: Header, method?: string): ReadableBy {
   if (cors === undefined) return { allowOrigin: undefined, varies: [] }
-  const requested = isPreflight && cors.headers === undefined ? ['Access-Control-Request-Headers'] : []
+  const requested = method === 'OPTIONS' && cors.headers === undefined ? ['Access-Control-Request-Headers'] : []
   if (cors.origins === '*') return { allowOrigin: '*', varies: requested }
   const origin = header('origin')
   const isAllowed = origin !== undefined && cors.origins.includes(origin)

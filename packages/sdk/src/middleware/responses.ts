@@ -107,7 +107,7 @@ export function challengeResponse(offers: Offers, refusal?: Refusal): OwnRespons
   }
   if (x402 !== null) headers['PAYMENT-REQUIRED'] = x402Error === undefined ? x402 : withError(x402, x402Error)
   if (mpp.length > 0) headers['WWW-Authenticate'] = mpp
-  if (refusal === undefined) return { status: 402, headers, body: unpaidBody(x402V1, mpp.length > 0) }
+  if (refusal === undefined) return { status: 402, headers, body: unpaidBody(offers) }
   const body = {
     // If version 1 has no name for the network, only version 2 is offered; its clients read the header, not the body.
     ...x402V1,
@@ -123,10 +123,10 @@ const unpaidBodies = new WeakMap<X402V1Body, string>()
  * The body of a first 402. All challenges of a batch share it, so it is serialized once. It stays text, because Node
  * sends the headers and a text body in one buffer, but bytes in a second one.
  */
-function unpaidBody(x402V1: X402V1Body | null, hasMpp: boolean): string {
+function unpaidBody({ x402V1, mpp }: Offers): string {
   const known = x402V1 === null ? undefined : unpaidBodies.get(x402V1)
   if (known !== undefined) return known
-  const body = JSON.stringify({ ...x402V1, ...(hasMpp && unpaid) })
+  const body = JSON.stringify({ ...x402V1, ...(mpp.length > 0 && unpaid) })
   if (x402V1 !== null) unpaidBodies.set(x402V1, body)
   return body
 }

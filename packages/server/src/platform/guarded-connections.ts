@@ -124,18 +124,18 @@ function exchange(
     const reading = createReading(parts.responseBytesMax)
     let controller: Dispatcher.DispatchController | undefined
     // An error is created only where it is used, because recording its stack takes 12 µs of each delivery.
-    const settle = (isWhole: boolean, errorOf: () => unknown): void => {
-      if (deadline.onOver === end) deadline.onOver = undefined
-      const response = reading.response(isWhole)
+    const settle = (end: 'whole' | 'cut', errorOf: () => unknown): void => {
+      if (deadline.onOver === stop) deadline.onOver = undefined
+      const response = reading.response(end)
       if (response === undefined) reject(errorOf())
       else resolve(response)
     }
-    const end = (): void => {
+    const stop = (): void => {
       const over = new Error('the time limit is over')
-      settle(false, () => over)
+      settle('cut', () => over)
       controller?.abort(over)
     }
-    deadline.onOver = end
+    deadline.onOver = stop
     const options = { method, path: pathname + search, headers, body }
     pool.dispatch(options, {
       onRequestStart(started) {
@@ -145,11 +145,11 @@ function exchange(
       onResponseStart: (_, status, answered) => reading.begin(status, answered),
       onResponseData(reader, chunk) {
         if (reading.take(chunk)) return
-        settle(false, () => undefined)
+        settle('cut', () => undefined)
         reader.abort(new Error('the response is longer than the limit'))
       },
-      onResponseEnd: () => settle(true, () => new Error('a response ended without a beginning')),
-      onResponseError: (_, error) => settle(false, () => error),
+      onResponseEnd: () => settle('whole', () => new Error('a response ended without a beginning')),
+      onResponseError: (_, error) => settle('cut', () => error),
     })
   })
 }
@@ -168,7 +168,8 @@ function createReading(bytesMax: number) {
       body ??= collectBytes({ bytesMax, tinyChunksMax }, allocate)
       return body.take(chunk) === 'taken'
     },
-    response(isWhole: boolean): RawResponse | undefined {
+    response(end: 'whole' | 'cut'): RawResponse | undefined {
+      const isWhole = end === 'whole'
       if (head === undefined) return undefined
       const { status, headers } = head
       if (body === undefined) return { status, headers, bytes: allocate(0), isWhole }

@@ -59,7 +59,7 @@ export class Reply {
     status: number,
     body: unknown,
     headers: Readonly<Record<string, string>> = {},
-    isOpen: boolean = status === 202,
+    { isOpen = status === 202 }: { readonly isOpen?: boolean } = {},
   ) {
     this.status = status
     this.body = body

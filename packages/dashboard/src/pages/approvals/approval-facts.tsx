@@ -81,7 +81,7 @@ function FromWallet({ approval: { masterWalletId, fromWalletId, chain } }: { app
 }
 
 export function Recipient({ approval: { to, toChain, withdrawalId } }: { approval: Approval }) {
-  const accounts = useBankAccounts(withdrawalId !== null)
+  const accounts = useBankAccounts({ isWanted: withdrawalId !== null })
   if (withdrawalId === null)
     return (
       <>

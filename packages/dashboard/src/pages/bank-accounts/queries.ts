@@ -5,7 +5,9 @@ import { usePurser } from '../../api/context.ts'
 export const bankAccountsKey = ['bank-accounts'] as const
 
 /** The bank accounts that money can be paid to. */
-export function useBankAccounts(isWanted = true): UseQueryResult<readonly BankAccount[]> {
+export function useBankAccounts(
+  { isWanted }: { readonly isWanted: boolean } = { isWanted: true },
+): UseQueryResult<readonly BankAccount[]> {
   const purser = usePurser()
   return useQuery({
     queryKey: [...bankAccountsKey, 'choices'],

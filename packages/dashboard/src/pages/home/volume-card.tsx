@@ -27,7 +27,7 @@ export function VolumeCard({ statistics, range, measure, by, onChange }: VolumeP
   const tokens = statistics === undefined ? [] : tokensOf(statistics)
   const token = measure === undefined ? tokens[0] : tokens.find((one) => one === measure)
   const shown: Measure = token === undefined ? 'payments' : { token }
-  const top = useTopRoutes(range, by === 'route')
+  const top = useTopRoutes(range, { isWanted: by === 'route' })
   const volume =
     statistics === undefined
       ? undefined
@@ -84,7 +84,7 @@ export function VolumeCard({ statistics, range, measure, by, onChange }: VolumeP
 }
 
 /** The statistics of the routes with the most payments of the range; without `routes` until all are read. */
-function useTopRoutes(range: RangeName, isWanted: boolean) {
+function useTopRoutes(range: RangeName, { isWanted }: { readonly isWanted: boolean }) {
   const purser = usePurser()
   const summary = useQuery({
     queryKey: [...statisticsKey, 'routes', range],

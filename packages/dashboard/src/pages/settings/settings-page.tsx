@@ -54,7 +54,7 @@ export function SettingsPage() {
             <Card
               title="Plan"
               aside={
-                <Link to="/settings/billing" className={buttonClasses('secondary', true)}>
+                <Link to="/settings/billing" className={buttonClasses('secondary', 'small')}>
                   Limits and upgrade
                 </Link>
               }

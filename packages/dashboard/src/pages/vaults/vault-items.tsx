@@ -78,7 +78,7 @@ function Item({ item, isOpen, children }: ItemProps) {
               download={item.name}
               rel="noreferrer"
               aria-label={`Download ${item.name}`}
-              className={classes(buttonClasses('ghost', true), 'size-7 px-0')}
+              className={classes(buttonClasses('ghost', 'small'), 'size-7 px-0')}
             >
               <Download aria-hidden />
             </a>

@@ -79,7 +79,7 @@ function steps(withdrawal: Withdrawal): readonly TimelineStep[] {
 }
 
 function BankAccount({ id }: { id: string }) {
-  const account = useBankAccounts(true).data?.find((one) => one.id === id)
+  const account = useBankAccounts().data?.find((one) => one.id === id)
   return account === undefined ? (
     <Id value={id} />
   ) : (

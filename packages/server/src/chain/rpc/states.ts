@@ -102,7 +102,7 @@ async function noncesOf(
       voteOf(questions[index], result),
     )
   const votes = await decision.vote({ count: questions.length, ask })
-  return questions.map(({ isPast }, index) => stateOf(votes[index], isPast(decision.block.timestampSeconds)))
+  return questions.map((question, index) => stateOf(votes[index], question, decision.block.timestampSeconds))
 }
 
 /** Undefined (no vote) when the contract fails or returns malformed data. Other questions are not affected. */
@@ -116,9 +116,13 @@ function voteOf(question: Question | undefined, result: Call3Result): 'used' | '
   }
 }
 
-function stateOf(vote: 'used' | 'unused' | undefined, isPast: boolean): NonceState {
+function stateOf(
+  vote: 'used' | 'unused' | undefined,
+  { isPast }: Pick<Question, 'isPast'>,
+  timestampSeconds: Parameters<Question['isPast']>[0],
+): NonceState {
   if (vote !== 'unused') return vote ?? 'undecided'
-  return isPast ? 'expired' : 'open'
+  return isPast(timestampSeconds) ? 'expired' : 'open'
 }
 
 /** Each call's result at the decision block, by multicall, or by separate calls on a network without the multicall contract. */

@@ -192,7 +192,7 @@ async function createMppMint(
   // The host may sell other things at other prices, so its challenge promises no price.
   const method = request.resource === undefined ? undefined : request.method
   const drafts = terms.map((one) => {
-    const draft = { ...common, method: one.method.name, request: encodedRequest(one, feePayer) }
+    const draft = { ...common, method: one.method.name, request: encodedRequest(one, { feePayer }) }
     return { draft, binding: challengeBinding(draft) }
   })
   const mintOne = ({ draft, binding }: (typeof drafts)[number]): string => {
@@ -244,7 +244,10 @@ function commonParameters(request: ChallengeRequest, { realm }: Scope, expiresAt
   }
 }
 
-function encodedRequest({ method, network, token, rawAmount, wallet }: WalletTerms, feePayer: boolean) {
+function encodedRequest(
+  { method, network, token, rawAmount, wallet }: WalletTerms,
+  { feePayer }: { readonly feePayer: boolean },
+) {
   const { chainId } = network
   const requested = { amount: rawAmount.toString(), currency: token.address, recipient: wallet.address, chainId }
   return encodeMppJson(method.requestOf(requested, token, feePayer))

@@ -60,7 +60,7 @@ function respond(from: TestDeposit['from'], wallet: ReceivingWallet, { token, am
   const { id: walletId, chain, address: to } = wallet
   const body: TestDeposit = { walletId, chain, token, amount, from, to, status: 'queued' }
   // The Idempotency-Key stores this response.
-  return new Reply(202, body, {}, false)
+  return new Reply(202, body, {}, { isOpen: false })
 }
 
 /** A token of the network, or its coin, which has no address. */

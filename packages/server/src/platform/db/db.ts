@@ -131,15 +131,19 @@ export function openPool(options: DbOptions): pg.Pool {
     log,
     pooler,
     ...limits,
-    ...onConnectOf(options, pooler !== 'transaction'),
+    ...onConnectOf(options, { isNamed: pooler !== 'transaction' }),
   }).pool
 }
 
 const librarySilentMsMax = 4_000
 
-/** Settings of each transaction. */
-interface Begin {
+interface Naming {
+  /** Whether connections keep the plans of statements by their names. */
   readonly isNamed: boolean
+}
+
+/** Settings of each transaction. */
+interface Begin extends Naming {
   /** Set in each transaction, where a pooler gives each transaction another session. */
   readonly statementTimeoutMs: number | undefined
 }
@@ -148,6 +152,7 @@ interface Begin {
 export function openDb(options: DbOptions): Db {
   const { url, connectionsMax, log, pooler = 'none', statementTimeoutMs = 30_000 } = options
   const isNamed = options.namedStatements ?? pooler !== 'transaction'
+  const begin = { isNamed, statementTimeoutMs: pooler === 'transaction' ? statementTimeoutMs : undefined }
   const connections = openConnections({
     url,
     connectionsMax,
@@ -156,27 +161,26 @@ export function openDb(options: DbOptions): Db {
     statementTimeoutMs,
     ...(options.silentMsMax !== undefined && { silentMsMax: options.silentMsMax }),
     ...(options.connectMsMax !== undefined && { connectMsMax: options.connectMsMax }),
-    ...onConnectOf(options, isNamed),
+    ...onConnectOf(options, begin),
   })
-  const begin = { isNamed, statementTimeoutMs: pooler === 'transaction' ? statementTimeoutMs : undefined }
   return {
     kind: 'db',
-    ...queryableOn((statement) => runAlone(connections, queryOf(statement, isNamed))),
+    ...queryableOn((statement) => runAlone(connections, queryOf(statement, begin))),
     tx: (work, txOptions) => inTransaction({ connections, begin }, work, txOptions),
     pool: connections.use,
     close: () => connections.close(),
   }
 }
 
-function onConnectOf({ onConnect }: DbOptions, isNamed: boolean): Partial<Pick<PoolOptions, 'onConnect'>> {
+function onConnectOf({ onConnect }: DbOptions, naming: Naming): Partial<Pick<PoolOptions, 'onConnect'>> {
   if (onConnect === undefined) return {}
   return {
     onConnect: (connection: Pick<Connection, 'query'>) =>
-      onConnect(queryableOn((one) => connection.query(queryOf(one, isNamed)))),
+      onConnect(queryableOn((one) => connection.query(queryOf(one, naming)))),
   }
 }
 
-function queryOf({ text, values }: Sql, isNamed: boolean): pg.QueryConfig {
+function queryOf({ text, values }: Sql, { isNamed }: Naming): pg.QueryConfig {
   return { ...(isNamed && { name: statementName(text) }), text, values: [...values] }
 }
 
@@ -223,7 +227,7 @@ async function inTransaction<T>(
       ...queryableOn((statement) => {
         const begun = isBegun ? undefined : noted(connection.query(beginWith(begin, options)))
         isBegun = true
-        return resultAfter(begun, noted(connection.query(queryOf(statement, begin.isNamed))))
+        return resultAfter(begun, noted(connection.query(queryOf(statement, begin))))
       }),
       writeLast: last.add,
       afterCommit: (work) => after.push(work),

@@ -49,7 +49,10 @@ export async function claimTogether(
   const stored = new Map(rows.map((row) => [row.key, row]))
   const interruptions = new Map<BatchedKey, RespondedBefore | Problem>()
   for (const request of requests) {
-    const interruption = interruptionOf(request, stored.get(request.key.key), free.delete(request.key.key))
+    const interruption = interruptionOf(request, {
+      stored: stored.get(request.key.key),
+      isFree: free.delete(request.key.key),
+    })
     if (interruption !== undefined) interruptions.set(request.key, interruption)
   }
   return interruptions
@@ -81,8 +84,7 @@ function lockAndReadKeys(tx: Tx, ctx: KeyedRequest['ctx'], keys: readonly string
 
 function interruptionOf(
   { ctx, key }: KeyedRequest,
-  stored: Stored | undefined,
-  isFree: boolean,
+  { stored, isFree }: { readonly stored: Stored | undefined; readonly isFree: boolean },
 ): RespondedBefore | Problem | undefined {
   if (stored === undefined) return isFree ? undefined : failPlatform('idempotency-in-progress')
   try {

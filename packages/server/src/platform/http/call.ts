@@ -192,7 +192,7 @@ async function refuseOnce(
   const ownRefusal = error instanceof Problem && error.code.startsWith('idempotency-')
   const stored = storable(refusal)
   if (!ownRefusal && idempotency.isKeptUncommitted(stored))
-    await storeRefusal(ctx, requested, stored, operation.secretInput === true)
+    await storeRefusal(ctx, requested, { response: stored, secret: operation.secretInput === true })
   return refusal
 }
 
@@ -200,14 +200,12 @@ async function refuseOnce(
 async function storeRefusal(
   ctx: Ctx,
   requested: idempotency.IdempotentRequest,
-  refusal: idempotency.StoredResponse,
-  secret: boolean,
+  refusal: { readonly response: idempotency.StoredResponse; readonly secret: boolean },
 ): Promise<void> {
   try {
     await ctx.db.tx(async (tx) => {
       const claim = await idempotency.claimInTransaction(ctx, tx, requested)
-      if (claim.kind === 'first')
-        await idempotency.storeInTransaction(ctx, tx, requested, { response: refusal, secret })
+      if (claim.kind === 'first') await idempotency.storeInTransaction(ctx, tx, requested, refusal)
     })
   } catch (error) {
     if (!(error instanceof Problem)) throw error

@@ -173,7 +173,7 @@ function refusedAs(error: unknown, network: string, claim: ReadCredential | unde
 }
 
 function replyWith(response: SettleResponse, headers: Readonly<Record<string, string>> = {}): Reply {
-  return new Reply(200, response, headers, response.errorReason === pending)
+  return new Reply(200, response, headers, { isOpen: response.errorReason === pending })
 }
 
 /** Returns the network's name in the payment's protocol version. */

@@ -37,9 +37,9 @@ function reverted(errorName: 'InvalidContractSignature' | 'PaymentTooEarly' | 'U
 }
 
 test('a transfer that the chain would settle is accepted; one with a permit needs no allowance', () => {
-  expect(whyNotPermit2(good, settlement, true)).toBeUndefined()
-  expect(whyNotPermit2({ ...good, allowance: 0n }, settlement, true)).toBeUndefined()
-  expect(whyNotPermit2({ ...good, payerHasCode: true }, settlement, false)).toBeUndefined()
+  expect(whyNotPermit2(good, settlement, { isProven: true })).toBeUndefined()
+  expect(whyNotPermit2({ ...good, allowance: 0n }, settlement, { isProven: true })).toBeUndefined()
+  expect(whyNotPermit2({ ...good, payerHasCode: true }, settlement, { isProven: false })).toBeUndefined()
 })
 
 test('a proven payment is accepted exactly where a node counts as one that would settle it', () => {
@@ -50,16 +50,20 @@ test('a proven payment is accepted exactly where a node counts as one that would
         for (const allowance of both(0n, 100n))
           for (const trial of both<Permit2Facts['trial']>({ ok: true }, unexplained)) {
             const facts = { ...good, proxyDeployed, nonceUsed, balance, allowance, trial }
-            expect(whyNotPermit2(facts, settlement, true) === undefined).toBe(wouldSettle(facts, settlement.amount))
+            expect(whyNotPermit2(facts, settlement, { isProven: true }) === undefined).toBe(
+              wouldSettle(facts, settlement.amount),
+            )
           }
 })
 
 test('a successful call to an address without a proxy proves nothing', () => {
-  expect(whyNotPermit2({ ...good, proxyDeployed: false }, settlement, true)).toBe('permit2_proxy_not_deployed')
+  expect(whyNotPermit2({ ...good, proxyDeployed: false }, settlement, { isProven: true })).toBe(
+    'permit2_proxy_not_deployed',
+  )
 })
 
 test('a signature that the payer’s key did not make counts for a contract alone', () => {
-  expect(whyNotPermit2(good, settlement, false)).toBe('invalid_permit2_signature')
+  expect(whyNotPermit2(good, settlement, { isProven: false })).toBe('invalid_permit2_signature')
 })
 
 test('a failed trial is reported by its cause: signature, nonce, proxy, balance, allowance, then the contract’s error', () => {
@@ -73,10 +77,11 @@ test('a failed trial is reported by its cause: signature, nonce, proxy, balance,
     [{ trial: reverted('Unheard') }, 'permit2_simulation_failed'],
     [{}, 'permit2_simulation_failed'],
   ]
-  for (const [facts, reason] of reported) expect(whyNotPermit2({ ...failing, ...facts }, settlement, true)).toBe(reason)
+  for (const [facts, reason] of reported)
+    expect(whyNotPermit2({ ...failing, ...facts }, settlement, { isProven: true })).toBe(reason)
 })
 
 test('a contract that fails without a known error did not accept the signature', () => {
   const facts = { ...good, payerHasCode: true, trial: unexplained }
-  expect(whyNotPermit2(facts, settlement, false)).toBe('invalid_permit2_signature')
+  expect(whyNotPermit2(facts, settlement, { isProven: false })).toBe('invalid_permit2_signature')
 })

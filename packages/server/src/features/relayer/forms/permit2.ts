@@ -82,7 +82,7 @@ async function judge(chain: Chain, stored: StoredPermit2, settler: `0x${string}`
     refusal: 'final',
   })
   if (facts.nonceUsed) return 'used'
-  const reason = whyNotPermit2(facts, settlement, true)
+  const reason = whyNotPermit2(facts, settlement, { isProven: true })
   if (reason === undefined) return 'taken'
   return { kind: reason === 'permit2_insufficient_balance' ? 'insufficient-balance' : 'refused', reason }
 }
@@ -95,7 +95,7 @@ async function judge(chain: Chain, stored: StoredPermit2, settler: `0x${string}`
 export function whyNotPermit2(
   facts: Permit2Facts,
   settlement: Permit2Settlement,
-  isProven: boolean,
+  { isProven }: { readonly isProven: boolean },
 ): Reason | undefined {
   if (!isProven && !facts.payerHasCode) return 'invalid_permit2_signature'
   if (facts.nonceUsed) return 'permit2_invalid_nonce'

@@ -81,7 +81,7 @@ async function fetchPaid(ctx: Ctx, request: UrlPayment): Promise<Reply> {
 
 /** A long response is not stored: a repeat gets one from the payment, without the body. */
 function replyOf(status: number, body: unknown, seen: Responded | undefined): Reply {
-  return new Reply(status, body, {}, (seen?.bytes.length ?? 0) > keptBytesMax)
+  return new Reply(status, body, {}, { isOpen: (seen?.bytes.length ?? 0) > keptBytesMax })
 }
 
 function send(

@@ -234,10 +234,11 @@ async function refusePermit2ByChain(
       gas: gas === undefined ? undefined : BigInt(gas),
     })
   const facts = await inspect(stored.gas)
-  const reason = whyNotPermit2(facts, settlement, isProven)
+  const reason = whyNotPermit2(facts, settlement, { isProven })
   if (reason === undefined) return { rawBalance: facts.balance, spentIds: [] }
   if ((await listTakenClaims(ctx.db, [claimKey])).size > 0) throw fail('duplicate-payment')
-  const isGas = stored.gas !== undefined && whyNotPermit2(await inspect(undefined), settlement, isProven) === undefined
+  const isGas =
+    stored.gas !== undefined && whyNotPermit2(await inspect(undefined), settlement, { isProven }) === undefined
   const message = stored.scheme === 'upto' ? needsMoreGas : paysForLessGas
   throw refused(reason, { payer: settlement.transfer.owner, ...(isGas && { message }) })
 }
