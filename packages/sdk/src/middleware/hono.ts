@@ -73,12 +73,18 @@ export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
       // `c.res` includes the headers that other middleware has set so far.
       return own(ownResponse(admission.response, c.res.headers))
     }
-    if (admission.kind === 'paid') {
-      attachPaid(c, admission)
-      c.req.raw = withoutConditions(c.req.raw)
+    if (admission.kind === 'free') {
+      await next()
+      return own(c.res)
     }
-    await next()
-    if (admission.kind === 'free') return own(c.res)
+    try {
+      attachPaid(c, admission)
+      c.req.raw = withoutConditions(c.req.raw, Request)
+      await next()
+    } catch (error) {
+      admission.failed()
+      throw error
+    }
     if (c.error === undefined) return own(await soldResponse(admission, () => c.res, c.req.raw.signal))
     admission.failed()
     own(c.res)

@@ -1,7 +1,7 @@
 import { mustKnow } from '../check.ts'
 import { attachPaid } from './attach.ts'
 import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
-import { conditions } from './conditions.ts'
+import { type RequestClass, withoutConditions } from './conditions.ts'
 import { admit } from './core.ts'
 import { type DiscoveryConfig, markSold, openDiscovery } from './discovery.ts'
 import type { PayOptions, WalletOptions } from './options.ts'
@@ -67,9 +67,12 @@ export function withPayment<R extends Request, C>(
       if (request.signal.aborted) admission.undelivered?.()
       return readable(ownResponse(admission.response))
     }
-    attachPaid(request, admission)
-    for (const name of conditions) request.headers.delete(name)
-    return readable(await soldResponse(admission, () => handler(request, context), request.signal))
+    const run = () => {
+      const bare = withoutConditions(request, request.constructor as RequestClass<R>)
+      attachPaid(bare, admission)
+      return handler(bare, context)
+    }
+    return readable(await soldResponse(admission, run, request.signal))
   }
   return markSold(sold, { options, seller })
 }
