@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { faultsAsText, readConfig } from './config.ts'
+import { faultsAsText, longWaits, readConfig } from './config.ts'
 import { watchReads } from './settings.ts'
 
 const env = {
@@ -120,4 +120,15 @@ test('the explorer of a network is an address without its last slash, or none', 
     'base-sepolia': null,
   })
   expect(urlsOf({ EXPLORER_URL_BASE: 'scan.example' })).toEqual(['EXPLORER_URL_BASE'])
+})
+
+test('waits that outlast the default timeout of clients are named, since a buyer may be charged whose server has given up', () => {
+  const namesOf = (settleWaitMs: number, facilitatorWaitMs: number) =>
+    longWaits({ settleWaitMs, facilitatorWaitMs }).map(({ setting }) => setting)
+  const defaults = readConfig(env, [], [])
+  if ('faults' in defaults) throw new Error(faultsAsText(defaults.faults))
+  expect(longWaits(defaults)).toEqual([])
+  expect(namesOf(29_000, 26_000)).toEqual([])
+  expect(namesOf(29_001, 26_000)).toEqual(['SETTLE_WAIT_MS'])
+  expect(namesOf(0, 80_000)).toEqual(['FACILITATOR_WAIT_MS'])
 })

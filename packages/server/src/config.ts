@@ -226,6 +226,18 @@ function isPrivateKey(text: string): boolean {
   return /^0x[0-9a-fA-F]{64}$/.test(text) && !/^0x0+$/.test(text)
 }
 
+/**
+ * The waits after which the service responds later than clients wait by default, which is 30 seconds, with the most milliseconds that are in time. After
+ * the facilitator's wait, a transaction that is being signed has three more seconds.
+ */
+export function longWaits({ settleWaitMs, facilitatorWaitMs }: Pick<Config, 'settleWaitMs' | 'facilitatorWaitMs'>) {
+  const waits = [
+    { setting: 'SETTLE_WAIT_MS', waitMs: settleWaitMs, inTimeMs: 29_000 },
+    { setting: 'FACILITATOR_WAIT_MS', waitMs: facilitatorWaitMs, inTimeMs: 26_000 },
+  ]
+  return waits.filter(({ waitMs, inTimeMs }) => waitMs > inTimeMs)
+}
+
 /** The list of faults as text for an operator. */
 export function faultsAsText(faults: readonly ConfigFault[]): string {
   return `The configuration has ${faults.length} fault${faults.length === 1 ? '' : 's'}:\n${faults

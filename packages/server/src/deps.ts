@@ -1,7 +1,7 @@
 import { isHex, type Network, networks } from '@purser/protocol'
 import { createChains, createLanes, createSignatures, createTempoTransactions } from './chain/index.ts'
 import type { ChainHealth, Chains } from './chain/port.ts'
-import type { Config } from './config.ts'
+import { type Config, longWaits } from './config.ts'
 import { createFaucetSigner, openCustody } from './custody/index.ts'
 import { challengeSeconds } from './features/payments/index.ts'
 import { areStale, createGasPrices, type GasPrices, shippedCoinPrices } from './features/plans/index.ts'
@@ -130,6 +130,11 @@ async function openEach(config: Config, overrides: Overrides, closing: AsyncDisp
   const coinPrices = config.coinPrices ?? shippedCoinPrices
   if (areStale(coinPrices, clock.now()))
     log.warn({ date: coinPrices.date }, 'the prices of coins are more than 30 days old; set COIN_PRICES')
+  for (const wait of longWaits(config))
+    log.warn(
+      wait,
+      'the service may respond after clients have given up, which is after 30 s by default: a buyer may be charged and not served',
+    )
   const accountSigners = createAccountSigners({ db, walletKeys: custody.walletKeys })
   const customerUrls: CustomerUrls = {
     reach: config.webhooksAllowPrivate ? 'public-and-private' : 'public',
