@@ -133,9 +133,38 @@ test('a webhook that is enabled before all its deliveries have ended keeps the o
   expect(await own.deliveries(hook)).toEqual({ dead: perTransactionMax, pending: waiting - perTransactionMax })
   await change(true)
   const { db } = own.world.database
-  const found = [await endNext(db, own.clock.now()), await endNext(db, own.clock.now())]
+  const place = { after: '' }
+  const found = [await endNext(db, own.clock.now(), place), await endNext(db, own.clock.now(), place)]
   expect(found, 'it is taken from the list and not looked at again').toEqual([true, false])
   expect(await own.deliveries(hook)).toEqual({ dead: perTransactionMax, pending: waiting - perTransactionMax })
+  await own.stop()
+})
+
+test('webhooks whose deliveries end take turns, whoever has older ones and however many', async () => {
+  const own = await aStage('api')
+  const orgs = [await own.world.organisation(), await own.world.organisation()]
+  const hooks: Hook[] = []
+  for (const org of orgs) {
+    const hook = await own.hook(org, onlyPersisted)
+    await insertWaiting(own, org, { ...hook, status: 'pending' })
+    await own.world.call(org.testKey, 'PATCH', `/webhooks/${hook.id}`, { isActive: false })
+    hooks.push(hook)
+  }
+  const { db } = own.world.database
+  const place = { after: '' }
+  const left: (number | undefined)[][] = []
+  for (let turn = 0; turn < 4; turn += 1) {
+    expect(await endNext(db, own.clock.now(), place)).toBe(true)
+    const deliveries = await Promise.all(hooks.map((hook) => own.deliveries(hook)))
+    left.push(deliveries.map(({ pending }) => pending))
+  }
+  expect(left).toEqual([
+    [500, 1_500],
+    [500, 500],
+    [undefined, 500],
+    [undefined, undefined],
+  ])
+  expect(await endNext(db, own.clock.now(), place)).toBe(false)
   await own.stop()
 })
 

@@ -136,16 +136,22 @@ export async function endPending(tx: Tx, tenant: Tenant, webhookId: WebhookId, e
   await tx.run(sql`insert into webhook_endings (webhook_id) values (${webhookId}) on conflict do nothing`)
 }
 
+/** The webhook that had the last turn; empty if none had one. */
+export interface EndingPlace {
+  after: string
+}
+
 /**
  * Ends up to 1,000 deliveries of one webhook that is off and has more than a transaction ends. One that is on again keeps the others,
- * which are delivered. Returns whether it found such a webhook.
+ * which are delivered. Such webhooks take turns: `place` is moved on to this one. Returns whether it found one.
  */
-export function endNext(db: Db, now: Date): Promise<boolean> {
+export function endNext(db: Db, now: Date, place: EndingPlace): Promise<boolean> {
   return db.tx(
     async (tx) => {
-      const next = await lockEnding(tx)
+      const next = (await lockEnding(tx, place.after)) ?? (await lockEnding(tx, ''))
       if (next === undefined) return false
       const { webhookId, isActive, ...tenant } = next
+      place.after = webhookId
       const isMore = !isActive && (await endSome(tx, tenant, webhookId, now))
       if (!isMore) await tx.run(sql`delete from webhook_endings where webhook_id = ${webhookId}`)
       return true
@@ -164,14 +170,14 @@ const Ending = z.object({
   isActive: z.boolean(),
 })
 
-/** Locks the queue of a webhook whose deliveries wait for their end, if one is free. */
-function lockEnding(tx: Tx): Promise<z.output<typeof Ending> | undefined> {
+/** Locks the queue of the next webhook behind the given one whose deliveries wait for their end, if one is free. */
+function lockEnding(tx: Tx, after: string): Promise<z.output<typeof Ending> | undefined> {
   return tx.maybeOne(
     Ending,
     sql`
     select e.webhook_id, w.organisation_id, w.environment, w.is_active
     from webhook_endings e join webhook_queues q on q.webhook_id = e.webhook_id join webhooks w on w.id = e.webhook_id
-    order by e.webhook_id limit 1 for update of e, q skip locked`,
+    where e.webhook_id > ${after} order by e.webhook_id limit 1 for update of e, q skip locked`,
   )
 }
 

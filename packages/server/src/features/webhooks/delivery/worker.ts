@@ -3,7 +3,7 @@ import { newId } from '../../../platform/ids.ts'
 import { startDueLoop } from '../../../platform/work/due-work.ts'
 import { pause, type RunningLoop } from '../../../platform/work/loop.ts'
 import type { DueCursors } from '../../plans/index.ts'
-import { endNext, isAnyEndDue } from '../delivery-store.ts'
+import { type EndingPlace, endNext, isAnyEndDue } from '../delivery-store.ts'
 import type { Deps } from '../ports.ts'
 import type { WebhookId } from '../store.ts'
 import { EndpointQueue, shareFirst, shareMax } from './endpoint.ts'
@@ -108,11 +108,12 @@ export class WebhookWorker {
       },
       run: () => this.#sendDue(),
     })
+    const endingPlace: EndingPlace = { after: '' }
     this.#ending = startDueLoop({
       ...options,
       name: 'webhooks.end',
       isDue: () => isAnyEndDue,
-      run: async () => ((await endNext(deps.db, clock.now())) ? 0 : undefined),
+      run: async () => ((await endNext(deps.db, clock.now(), endingPlace)) ? 0 : undefined),
     })
   }
 
