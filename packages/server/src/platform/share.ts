@@ -19,6 +19,19 @@ export function mayTake({ own, taken, max, more = 1 }: ShareUsage): boolean {
   return own === 0 || own + more < (max - (taken - own)) / 2 + 1
 }
 
+/**
+ * Like `mayTake`, for work in the test environment, of which the owner has `ownTest` units: it gets at most half of the owner's share, so that test keys
+ * leave the other half to live ones.
+ */
+export function mayTakeForTest({
+  own,
+  ownTest,
+  taken,
+  max,
+}: Omit<ShareUsage, 'more'> & { readonly ownTest: number }): boolean {
+  return mayTake({ own, taken, max }) && (ownTest === 0 || ownTest + 1 < (max - (taken - own)) / 4 + 1)
+}
+
 /** The part of a limit that `mayTakeShared` leaves to owners without a unit: an eighth. */
 const firstPart = 8
 

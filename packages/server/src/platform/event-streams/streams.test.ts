@@ -1,5 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { ManualLine, openManually } from '../../../test/manual-line.ts'
+import type { Environment } from '../ctx.ts'
+import { isProblem } from '../errors.ts'
 import { createLog } from '../log.ts'
 import { createMetrics } from '../metrics.ts'
 import type { EndedReaders, Reader } from '../reader.ts'
@@ -16,10 +18,10 @@ function someStreams(endedReaders: EndedReaders = async () => []) {
     failure: 'access could not be checked',
   })
   onTestFinished(() => streams.stop())
-  const open = (reader: Reader | undefined = undefined, owner = 'acc_1') =>
+  const open = (reader: Reader | undefined = undefined, owner = 'acc_1', environment: Environment = 'live') =>
     openManually(
       streams.respond({
-        create: (line) => new OpenStream({ owner, reader }, line),
+        create: (line) => new OpenStream({ owner, environment, reader }, line),
         opened: ({ line }) => line.write(Buffer.from('hello')),
       }),
     )
@@ -28,7 +30,9 @@ function someStreams(endedReaders: EndedReaders = async () => []) {
 
 test('a reader that receives nothing for three heartbeats is disconnected, and one that receives a little is not', () => {
   const [stalled, slow] = [new ManualLine(), new ManualLine()]
-  const streams = [stalled, slow].map((line) => new OpenStream({ owner: 'acc_1', reader: undefined }, line))
+  const streams = [stalled, slow].map(
+    (line) => new OpenStream({ owner: 'acc_1', environment: 'test', reader: undefined }, line),
+  )
   for (let heartbeat = 0; heartbeat < 3; heartbeat++) {
     stalled.waiting = 1_000 + heartbeat * 3
     slow.waiting = 1_000 - heartbeat
@@ -85,4 +89,33 @@ test('slow readers of one owner keep at most its share of the memory: the slowes
   const kept = slow.filter(({ isOpen }) => isOpen).length
   expect([kept, slowest.how, quick.isOpen]).toEqual([27, 'cut', true])
   expect(other.every(({ isOpen }) => isOpen)).toBe(true)
+})
+
+test('streams of the test environment take half of the places of their owner, and leave the others to the live environment', () => {
+  const { streams, open } = someStreams()
+  /** Opens streams until one is refused; returns how many there were, and the code of the refusal. */
+  const fill = (environment: Environment, owner = 'acc_1') => {
+    for (let count = 0; ; count += 1)
+      try {
+        streams.refuseIfFull(owner, environment)
+        open(undefined, owner, environment)
+      } catch (error) {
+        return [count, isProblem(error) ? error.code : error]
+      }
+  }
+  expect(fill('test')).toEqual([25, 'rate-limit-exceeded'])
+  expect(fill('live')).toEqual([25, 'rate-limit-exceeded'])
+  expect(fill('test', 'acc_2')).toEqual([13, 'rate-limit-exceeded'])
+  expect(fill('live', 'acc_2')).toEqual([12, 'rate-limit-exceeded'])
+  // An owner without test streams has its whole share for live ones.
+  expect(fill('live', 'acc_3')).toEqual([13, 'rate-limit-exceeded'])
+})
+
+test('a stream of the test environment that closes frees its place', () => {
+  const { streams, open } = someStreams()
+  const opened = Array.from({ length: 25 }, () => open(undefined, 'acc_1', 'test'))
+  const refuse = () => streams.refuseIfFull('acc_1', 'test')
+  expect(refuse).toThrow()
+  opened[0]?.cut()
+  expect(refuse).not.toThrow()
 })

@@ -1,8 +1,8 @@
-import type { Deps } from '../ctx.ts'
+import type { Deps, Environment } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import type { EndedReaders, Reader } from '../reader.ts'
-import { levelOf, mayTake } from '../share.ts'
+import { levelOf, mayTake, mayTakeForTest } from '../share.ts'
 import { EventStreamResponse, heartbeat, type SseConnection } from './response.ts'
 
 /**
@@ -20,6 +20,7 @@ const retryAfterSeconds = 5
 export class OpenStream {
   /** The account or organisation whose slot the stream takes. */
   readonly owner: string
+  readonly environment: Environment
   /** The credential whose end ends the stream. */
   readonly reader: Reader | undefined
   readonly line: SseConnection
@@ -28,8 +29,12 @@ export class OpenStream {
   /** Bytes that its reader had not read at the last tick. */
   #waitingAtTick = 0
 
-  constructor({ owner, reader }: Pick<OpenStream, 'owner' | 'reader'>, line: SseConnection) {
+  constructor(
+    { owner, environment, reader }: Pick<OpenStream, 'owner' | 'environment' | 'reader'>,
+    line: SseConnection,
+  ) {
     this.owner = owner
+    this.environment = environment
     this.reader = reader
     this.line = line
   }
@@ -54,7 +59,7 @@ export class OpenStream {
 
 export interface StreamsParts extends Pick<Deps, 'log' | 'metrics'> {
   readonly endedReaders: EndedReaders
-  /** Most streams of one process, shared between their owners (`mayTake`, `shareOwner` of a call). */
+  /** Most streams of one process, shared between their owners (`mayTake`, `shareOwner` of a call). Those of the test environment have half of a share. */
   readonly streamsMax: number
   /** Most bytes that wait for all slow readers of one process, shared between the owners of their slots. */
   readonly lagBytesMax: number
@@ -80,6 +85,7 @@ export class OpenStreams<Stream extends OpenStream> {
   /** Each open stream with the tick of its heartbeat. */
   readonly #open = new Map<Stream, number>()
   readonly #ofOwner = new Map<string, number>()
+  readonly #testOfOwner = new Map<string, number>()
   #opened = 0
   #ticks = 0
   #timer: NodeJS.Timeout | undefined
@@ -103,13 +109,15 @@ export class OpenStreams<Stream extends OpenStream> {
     return this.#open.keys()
   }
 
-  /** Refuses if this process, or one share owner, has the most streams that it may. */
-  refuseIfFull(owner: string): void {
+  /** Refuses if this process, one share owner, or its test environment, has the most streams that it may. */
+  refuseIfFull(owner: string, environment: Environment): void {
     const { streamsMax: max } = this.#parts
     const taken = this.#open.size
     if (taken >= max) throw failPlatform('service-unavailable', { retryAfterSeconds })
     const own = this.#ofOwner.get(owner) ?? 0
-    if (!mayTake({ own, taken, max })) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds })
+    const ownTest = this.#testOfOwner.get(owner) ?? 0
+    const isFree = environment === 'test' ? mayTakeForTest({ own, ownTest, taken, max }) : mayTake({ own, taken, max })
+    if (!isFree) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds })
   }
 
   /** Returns a response whose stream is one of these while it is open. */
@@ -171,18 +179,25 @@ export class OpenStreams<Stream extends OpenStream> {
     }
   }
 
+  /** The counts of open streams by owner that a stream is part of. */
+  #countsOf({ environment }: Stream): readonly Map<string, number>[] {
+    return environment === 'test' ? [this.#ofOwner, this.#testOfOwner] : [this.#ofOwner]
+  }
+
   #add(stream: Stream): void {
     this.#open.set(stream, this.#opened++ % ticksPerHeartbeat)
-    this.#ofOwner.set(stream.owner, (this.#ofOwner.get(stream.owner) ?? 0) + 1)
+    for (const counts of this.#countsOf(stream)) counts.set(stream.owner, (counts.get(stream.owner) ?? 0) + 1)
     this.#timer ??= setInterval(() => void this.tick(), tickMs).unref()
     this.#gauge.set(this.#open.size)
   }
 
   #remove(stream: Stream): boolean {
     if (!this.#open.delete(stream)) return false
-    const left = (this.#ofOwner.get(stream.owner) ?? 1) - 1
-    if (left === 0) this.#ofOwner.delete(stream.owner)
-    else this.#ofOwner.set(stream.owner, left)
+    for (const counts of this.#countsOf(stream)) {
+      const left = (counts.get(stream.owner) ?? 1) - 1
+      if (left === 0) counts.delete(stream.owner)
+      else counts.set(stream.owner, left)
+    }
     if (this.#open.size === 0) {
       clearInterval(this.#timer)
       this.#timer = undefined

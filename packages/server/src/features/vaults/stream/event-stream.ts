@@ -47,7 +47,7 @@ export class EventStream extends OpenStream {
   sent: number
 
   constructor({ tenant, owner, vaultId, right, after, charges }: StreamOpening, line: SseConnection) {
-    super({ owner, reader: right.reader }, line)
+    super({ owner, environment: tenant.environment, reader: right.reader }, line)
     this.tenant = tenant
     this.vaultId = vaultId
     this.#right = right

@@ -28,7 +28,7 @@ export async function openStream(
   if (start.sequence === null) throw fail('event-not-found')
   if (start.sealedAt !== null && start.sequence >= start.eventCount) return new Reply(204, undefined)
   const right = await rightOf(ctx)
-  vaultStreams.refuseIfFull(owner)
+  vaultStreams.refuseIfFull(owner, tenant.environment)
   const opening = { tenant, owner, vaultId, right, after: start.sequence, charges }
   const response = vaultStreams.respond(opening, start.eventCount, openingOf(start.eventId ?? undefined))
   return new Reply(200, response, eventStreamHeaders)

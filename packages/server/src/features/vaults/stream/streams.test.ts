@@ -90,7 +90,7 @@ test('one share owner, and all together, have at most the streams of a process, 
     )
   const refusal = (number: number) => {
     try {
-      streams.refuseIfFull(`acc_${number}`)
+      streams.refuseIfFull(`acc_${number}`, 'live')
       return 'none'
     } catch (error) {
       return isProblem(error) ? error.code : error

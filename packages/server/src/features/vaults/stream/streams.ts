@@ -1,4 +1,4 @@
-import type { Deps } from '../../../platform/ctx.ts'
+import type { Deps, Environment } from '../../../platform/ctx.ts'
 import type { EventStreamResponse } from '../../../platform/event-streams/response.ts'
 import { OpenStreams } from '../../../platform/event-streams/streams.ts'
 import { createFairSemaphore } from '../../../platform/fair-semaphore.ts'
@@ -47,9 +47,9 @@ export class VaultStreams {
     return this.#open.count
   }
 
-  /** Refuses if this process, or one share owner, has the most streams that it may. */
-  refuseIfFull(owner: string): void {
-    this.#open.refuseIfFull(owner)
+  /** Refuses if this process, one share owner, or its test environment, has the most streams that it may. */
+  refuseIfFull(owner: string, environment: Environment): void {
+    this.#open.refuseIfFull(owner, environment)
   }
 
   /** Returns a response that sends `greeting`, then past events up to the event `head`, and then new events. */

@@ -49,7 +49,7 @@ export class Listener extends OpenStream implements Following {
   #isPaying = false
 
   constructor(listening: Listening, line: SseConnection) {
-    super(listening, line)
+    super({ ...listening, environment: listening.tenant.environment }, line)
     this.tenant = listening.tenant
     this.types = listening.types
     this.secret = listening.secret

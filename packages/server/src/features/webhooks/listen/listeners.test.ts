@@ -321,7 +321,7 @@ test('a process serves at most a thousand streams, a key ten, a share owner half
   const { listeners, open, owner } = aStage()
   const refusal = (reader: ApiKeyId, own = owner) => {
     try {
-      listeners.refuseIfFull(own, reader)
+      listeners.refuseIfFull({ owner: own, environment: 'live', reader })
       return 'none'
     } catch (error) {
       return isProblem(error) ? error.code : error

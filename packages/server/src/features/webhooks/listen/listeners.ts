@@ -68,9 +68,13 @@ export class Listeners {
     return this.#open.count
   }
 
-  /** Refuses if this process, one share owner, or one key, has the most streams that it may. */
-  refuseIfFull(owner: string, reader: Reader): void {
-    this.#open.refuseIfFull(owner)
+  /** Refuses if this process, one share owner, its test environment, or one key, has the most streams that it may. */
+  refuseIfFull({
+    owner,
+    environment,
+    reader,
+  }: Pick<Listener, 'owner' | 'environment'> & { readonly reader: Reader }): void {
+    this.#open.refuseIfFull(owner, environment)
     const ofKey = [...this.#open].filter((listener) => listener.owner === owner && listener.reader === reader)
     if (ofKey.length >= streamsOfKeyMax) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds })
   }

@@ -29,7 +29,7 @@ export async function listen(
     if (page?.entries.length === 0 && !page.isFull) return new Reply(204, undefined)
   }
   const { secret } = await listenerSecret(ctx)
-  listeners.refuseIfFull(owner, reader)
+  listeners.refuseIfFull({ owner, environment: ctx.tenant.environment, reader })
   const response = listeners.respond({ ...following, owner, reader, secret, follows, charges })
   return new Reply(200, response, eventStreamHeaders)
 }
