@@ -33,10 +33,11 @@ export interface Output {
 
 /**
  * The outcome of a command: 0 success, 1 a negative result (an invalid proof, or a request that the service refused), 2
- * failure (bad arguments, something that the command needs is not available, or a request whose outcome is not known).
+ * failure (bad arguments, something that the command needs is not available, or a request whose outcome is not known), 3
+ * a request that waits for the approval of a person.
  */
 export interface Outcome extends Output {
-  readonly exitCode: 0 | 1 | 2
+  readonly exitCode: 0 | 1 | 2 | 3
 }
 
 /** An option: how help writes its value, and what it is for. Without a value it is a flag. */

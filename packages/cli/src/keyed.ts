@@ -20,6 +20,20 @@ export class OutcomeUnknownError extends Error {
   }
 }
 
+/** The response to a request, and the Idempotency-Key that was sent with it. */
+export interface Keyed {
+  readonly response: unknown
+  readonly idempotencyKey: string
+}
+
+/**
+ * The exit code of a request that the service accepted: 3 if it waits for the approval of a person, so that nothing is
+ * decided yet.
+ */
+export function acceptedExitCode(response: unknown): 0 | 3 {
+  return Object(Object(response).approval).status === 'waiting' ? 3 : 0
+}
+
 /**
  * Sends a request that must not take effect twice, with the key of `--idempotency-key` or a new one. The signals that
  * stop the program stop the wait for its response. Throws the service's refusal, or an `OutcomeUnknownError`.
@@ -29,11 +43,12 @@ export async function sendKeyed(
   { method, path, ...request }: KeyedRequest,
   { options }: Pick<Args, 'options'>,
   io: Pick<Io, 'untilStopped'>,
-): Promise<unknown> {
+): Promise<Keyed> {
   const idempotencyKey = options['idempotency-key'] ?? `cli-${randomBytes(16).toString('hex')}`
   const signal = io.untilStopped()
   try {
-    return await purser.request(method, path, { ...request, idempotencyKey, signal })
+    const response = await purser.request(method, path, { ...request, idempotencyKey, signal })
+    return { response, idempotencyKey }
   } catch (error) {
     const isUnknown = signal.aborted || (error instanceof PurserError && !error.isOutcomeKnown)
     throw isUnknown ? new OutcomeUnknownError(error, idempotencyKey) : error

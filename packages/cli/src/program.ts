@@ -188,7 +188,7 @@ function printable(text: string): string {
 /** Prints an outcome. As text, failures go to stderr; as JSON, everything goes to stdout. */
 function printOutcome({ exitCode, lines, json }: Outcome, format: Format): Printed {
   if (format === 'json') return printed(exitCode, JSON.stringify(json, null, 2).split('\n'))
-  return exitCode === 0 ? printed(0, lines) : failed(exitCode, lines)
+  return exitCode === 0 || exitCode === 3 ? printed(exitCode, lines) : failed(exitCode, lines)
 }
 
 /** Formats output of a command that still runs: lines, or one JSON value on a line of its own. */

@@ -37,7 +37,8 @@ function usage(main: readonly Command[], all: readonly Command[]): readonly stri
     ...wrapped(groups),
     '',
     'purser help <word> lists the commands that begin with it. Each command takes --help and --format json.',
-    'purser --version says which version this is. Exit codes: 0 success, 1 negative result or refused request, 2 failure.',
+    'purser --version says which version this is.',
+    'Exit codes: 0 success, 1 negative result or refused request, 2 failure, 3 a request that waits for an approval.',
   ]
 }
 

@@ -49,14 +49,60 @@ test('a payment that was refused ends with 1, and without a key to repeat it wit
   expect([code, stderr]).toEqual([1, expect.not.stringContaining('--idempotency-key')])
 })
 
-test('a payment whose seller gave no clear response ends with 2', async () => {
+test('a payment whose seller gave no clear response ends with 2, and prints the key that returns it', async () => {
   const paid = { id: 'wtx_1', status: 'authorized', amount: '0.01', fromToken: 'USDC' }
-  fake.script('', { status: 201, body: { ...paid, outcome: 'unknown', response: null } })
+  const unclear = { status: 201, body: { ...paid, outcome: 'unknown', response: null } }
+  fake.script('', unclear)
   const { code, stderr } = await ran(pay, { env: env(), fetch: globalThis.fetch })
+  const [key] = keysSent()
   expect([code, stderr]).toEqual([
     2,
-    'wtx_1: 0.01 USDC, authorized. The seller may take it: another purser pay is another payment.\n',
+    'wtx_1: 0.01 USDC, authorized. The seller may take it.\n' +
+      `To look again, run the same command within 24 hours with --idempotency-key ${key}. With another key it pays again.\n`,
   ])
+  fake.script('', unclear)
+  const again = await ran([...pay, '--idempotency-key', 'report-7', '--format', 'json'], {
+    env: env(),
+    fetch: globalThis.fetch,
+  })
+  expect([again.code, JSON.parse(again.stdout)]).toMatchObject([
+    2,
+    { id: 'wtx_1', idempotencyKey: 'report-7', advice: expect.stringContaining('--idempotency-key report-7') },
+  ])
+})
+
+const waiting = {
+  status: 202,
+  body: {
+    ...{ id: 'wtx_1', status: 'pending', amount: '0.01', fromToken: 'USDC', outcome: null, response: null },
+    approval: { id: 'apr_1', status: 'waiting' },
+  },
+}
+
+test('a payment that waits for an approval ends with 3, and prints what finishes it, the same each time', async () => {
+  fake.script('', waiting, waiting)
+  const once = [...pay, '--idempotency-key', 'report-7']
+  const { code, stdout } = await ran(once, { env: env(), fetch: globalThis.fetch })
+  const advice =
+    'After the approval, run the same command within an hour with --approved-payment-id wtx_1 --idempotency-key approved-wtx_1. ' +
+    'Until then, run it only with --idempotency-key report-7: with another key it is another payment.'
+  expect([code, stdout]).toEqual([3, `wtx_1: 0.01 USDC, pending\nWaiting for the approval apr_1.\n${advice}\n`])
+  const json = await ran([...once, '--format', 'json'], { env: env(), fetch: globalThis.fetch })
+  expect([json.code, JSON.parse(json.stdout)]).toEqual([3, { ...waiting.body, idempotencyKey: 'report-7', advice }])
+})
+
+test('a payment that was approved is finished', async () => {
+  const paid = { ...waiting.body, outcome: 'paid', response: { status: 200, body: 'goods' }, approval: null }
+  fake.script('', { status: 201, body: paid })
+  const finishing = [...pay, '--approved-payment-id', 'wtx_1', '--idempotency-key', 'approved-wtx_1']
+  expect(await ran(finishing, { env: env(), fetch: globalThis.fetch })).toMatchObject({ code: 0 })
+  expect(fake.seen[0]?.body).toMatchObject({ approvedPaymentId: 'wtx_1' })
+})
+
+test('every command whose request waits for an approval ends with 3', async () => {
+  fake.script('', waiting)
+  const { code, stdout } = await ran([...transfer, ...others], { env: env(), fetch: globalThis.fetch })
+  expect([code, stdout]).toEqual([3, expect.stringContaining('apr_1')])
 })
 
 test('Ctrl-C during a payment prints the key to repeat it with', async () => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { QueryValue } from '@purser/sdk'
 import { type Args, type Command, CommandError, type Io, type Option, type Outcome } from '../command.ts'
 import { apiOperations } from '../generated/operations.ts'
-import { sendKeyed } from '../keyed.ts'
+import { acceptedExitCode, sendKeyed } from '../keyed.ts'
 import type { ApiOperation, OperationArgument } from '../operation.ts'
 import { serviceOf, serviceOptions } from '../service.ts'
 import { recordLines, tableLines } from '../table.ts'
@@ -76,9 +76,10 @@ async function runOperation(operation: ApiOperation, args: Args, io: Io): Promis
   const { method, takesIdempotencyKey } = operation
   const request = { query, ...(body !== undefined && { body }) }
   const result = takesIdempotencyKey
-    ? await sendKeyed(purser, { method, path, ...request }, args, io)
+    ? (await sendKeyed(purser, { method, path, ...request }, args, io)).response
     : await purser.request(method, path, request)
-  return { exitCode: 0, lines: result === undefined ? ['Done.'] : recordLines(result), json: result ?? null }
+  const exitCode = takesIdempotencyKey ? acceptedExitCode(result) : 0
+  return { exitCode, lines: result === undefined ? ['Done.'] : recordLines(result), json: result ?? null }
 }
 
 interface OperationRequest {

@@ -1,5 +1,5 @@
 import { type Command, CommandError, type Outcome } from '../command.ts'
-import { sendKeyed } from '../keyed.ts'
+import { acceptedExitCode, sendKeyed } from '../keyed.ts'
 import { serviceOf, serviceOptions } from '../service.ts'
 
 /** `purser pay`: fetches a URL, and pays it from a managed wallet if it costs something. */
@@ -12,6 +12,7 @@ export const pay: Command = {
     max: { value: '<amount>', about: 'the most to pay, in whole tokens, such as 0.05 (required)' },
     method: { value: '<method>', about: 'of the request (default GET)' },
     body: { value: '<text>', about: 'of the request' },
+    'approved-payment-id': { value: '<wtx_…>', about: 'the payment that a person approved, which this one finishes' },
     'idempotency-key': { value: '<key>', about: 'repeat with the same key: nothing is paid twice' },
     ...serviceOptions,
   },
@@ -21,19 +22,31 @@ export const pay: Command = {
   ],
   async run(args, io) {
     const [url = ''] = args.positionals
-    const { wallet, max, method, body } = args.options
+    const { wallet, max, method, body: text } = args.options
     if (wallet === undefined || max === undefined) throw new CommandError('Give --wallet and --max.')
     const { purser } = await serviceOf(args, io)
-    const request = { fromWalletId: wallet, maxAmount: max, url, ...(method && { method }), ...(body && { body }) }
-    const result = await sendKeyed(purser, { method: 'POST', path: '/wallet-infra/pay', body: request }, args, io)
-    return { exitCode: exitCodeOf(result), lines: linesOf(result), json: result }
+    const approved = args.options['approved-payment-id']
+    const body = {
+      ...{ fromWalletId: wallet, maxAmount: max, url },
+      ...(method && { method }),
+      ...(text && { body: text }),
+      ...(approved && { approvedPaymentId: approved }),
+    }
+    const paying = { method: 'POST', path: '/wallet-infra/pay', body } as const
+    const { response, idempotencyKey } = await sendKeyed(purser, paying, args, io)
+    const advice = adviceOf(response as Paid, idempotencyKey)
+    return {
+      exitCode: exitCodeOf(response),
+      lines: [...linesOf(response), ...(advice === undefined ? [] : [advice])],
+      json: advice === undefined ? response : { ...Object(response), idempotencyKey, advice },
+    }
   },
 }
 
 interface Paid {
   readonly id: string | null
   readonly status?: string
-  readonly outcome?: string
+  readonly outcome?: string | null
   readonly amount?: string
   readonly fromToken?: string
   readonly approval?: { readonly id: string; readonly status: string } | null
@@ -41,17 +54,30 @@ interface Paid {
 }
 
 /**
- * 0 if the seller delivered. 1 if it refused the payment, or if the payment waits for an approval. 2 if it may have taken
- * the payment and delivered nothing.
+ * 0 if the seller delivered. 1 if it refused the payment. 2 if it may have taken the payment and delivered nothing. 3 if
+ * the payment waits for an approval.
  */
 function exitCodeOf(result: unknown): Outcome['exitCode'] {
   const { response, outcome } = result as Paid
+  if (acceptedExitCode(result) === 3) return 3
   if (outcome === 'unknown') return 2
   return response !== null && response !== undefined && response.status < 400 ? 0 : 1
 }
 
-function doubt(outcome: string | undefined): string {
-  return outcome === 'unknown' ? '. The seller may take it: another purser pay is another payment.' : ''
+/** The next command, with the key for it, if nothing is decided yet. The key after an approval is the same each time. */
+function adviceOf(result: Paid, key: string): string | undefined {
+  if (acceptedExitCode(result) === 3)
+    return (
+      'After the approval, run the same command within an hour with ' +
+      `--approved-payment-id ${result.id} --idempotency-key approved-${result.id}. ` +
+      `Until then, run it only with --idempotency-key ${key}: with another key it is another payment.`
+    )
+  if (result.outcome !== 'unknown') return undefined
+  return `To look again, run the same command within 24 hours with --idempotency-key ${key}. With another key it pays again.`
+}
+
+function doubt(outcome: string | null | undefined): string {
+  return outcome === 'unknown' ? '. The seller may take it.' : ''
 }
 
 function linesOf(result: unknown): readonly string[] {
