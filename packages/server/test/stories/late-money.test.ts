@@ -97,6 +97,7 @@ const ends: readonly (readonly [string, string, (payment: Verified) => Promise<v
     },
   ],
   ['failed because its payer was listed', 'settlement_failed', failAsListed],
+  ['waited to be sent when its payer was listed', 'settlement_failed', failAsListedLate],
 ]
 
 async function failAsListed({ payer, settle }: Verified): Promise<void> {
@@ -108,6 +109,15 @@ async function failAsListed({ payer, settle }: Verified): Promise<void> {
       'settlement-failed',
       'payer_sanctioned',
     ])
+}
+
+/** As after hours in which no node of the network answered. */
+async function failAsListedLate({ payer, settle }: Verified): Promise<void> {
+  expect((await settle()).status).toBe(202)
+  screening.setResult(payer, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+  await passRelays(relayPartsOf(world.server.deps), network)
+  const refused = await settle()
+  expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([409, 'settlement-failed', 'payer_sanctioned'])
 }
 
 test.each(ends)(

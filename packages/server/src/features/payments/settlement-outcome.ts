@@ -8,7 +8,8 @@ import { publishEvents } from '../../platform/events.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
 import { changeCounters, changeGasLast, dayOf, type GasChange } from '../plans/index.ts'
-import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from '../relayer/index.ts'
+import type { Admission, FailedRelay, Relay, RelayPurpose, SettledRelay } from '../relayer/index.ts'
+import { sanctionedReason } from './credential.ts'
 import { markUncounted, type UncountedPayment } from './monthly-count-store.ts'
 import { paymentPayload } from './new-payment.ts'
 import type { Ctx, Deps } from './ports.ts'
@@ -144,7 +145,7 @@ export const paymentPurpose = 'payments'
 
 /** Returns the callbacks for payments that the relayer sends. */
 export function paymentRelays(
-  deps: Pick<Deps, 'clock' | 'eventsCommitted' | 'gasPrices' | 'metrics' | 'random'>,
+  deps: Pick<Deps, 'clock' | 'eventsCommitted' | 'gasPrices' | 'metrics' | 'random' | 'screening'>,
 ): RelayPurpose {
   const ctx = systemCtx(deps)
   return {
@@ -152,6 +153,8 @@ export function paymentRelays(
     share: 1,
     refusal: 'fail',
     lock: lockPayments,
+    // Hours may lie between the request and the first node that answers.
+    admit: async (_, relays) => relays.map((relay) => admissionOf(ctx, relay)),
     onSent: (tx, carried) =>
       markHashes(
         tx,
@@ -173,6 +176,14 @@ export function paymentRelays(
       changeGasLast(tx, await chargeGas(tx, charged))
     },
   }
+}
+
+/** Whether a payment is sent now: it fails if its payer or receiver is sanctioned. It reads only memory. */
+function admissionOf({ screening }: Pick<Ctx, 'screening'>, relay: Relay): Admission {
+  const { signer: payer, payload, organisationId, environment } = relay
+  const payTo = payload.kind === 'permit2' ? payload.witness.to : payload.to
+  const reason = sanctionedReason({ screening, tenant: { organisationId, environment } }, { payer, payTo })
+  return reason === undefined ? 'send' : { kind: 'refused', reason }
 }
 
 async function settleAll(
