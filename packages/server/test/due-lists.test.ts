@@ -6,13 +6,14 @@ import type { DueCursors } from '../src/features/plans/index.ts'
 import { takeUnsigned as takeTransfers } from '../src/features/transfers/gasless/store.ts'
 import { listDueForPoll } from '../src/features/transfers/partner-store.ts'
 import { listDeletions } from '../src/features/vaults/files/store.ts'
+import { listPending, listUnaskedIn } from '../src/features/wallets/deposits/pending-store.ts'
 import { listDue as listSweeps } from '../src/features/wallets/managed/auto-store.ts'
 import { listDueDeposits } from '../src/features/wallets/screening/deposit-store.ts'
 import { listDueWallets } from '../src/features/wallets/screening/store.ts'
 import { takeUnsigned as takeSweeps } from '../src/features/wallets/sweep/relay-store.ts'
 import { listPlanned as listOnTempo } from '../src/features/wallets/sweep/tempo-store.ts'
 import { listQueuesByShares } from '../src/features/webhooks/delivery/queue-store.ts'
-import { type Sql, sql, type Tx } from '../src/platform/db/db.ts'
+import { dbInside, type Sql, sql, type Tx } from '../src/platform/db/db.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { type Expressions, fillTable, statement } from './fill-table.ts'
 import { rowsRead } from './rows-read.ts'
@@ -32,6 +33,9 @@ const last = busy + others
 
 const owner = `'org_' || case when n <= ${busy} then 0 else n end`
 const dueAt = `now() - interval '1 day' + n * interval '1 second'`
+/** As `dueAt`, for lists of rows that wait for a block. Those up to `dueBlocks` are due. */
+const dueBlock = 'n'
+const dueBlocks = 500_000_000n
 const childId = `'cad_' || lpad(n::text, 26, '0')`
 const now = new Date()
 const until = new Date(now.getTime() + 86_400_000)
@@ -49,6 +53,18 @@ interface List {
   readonly taken?: Sql
   /** Rows of other tables that the list reads. */
   readonly beside?: readonly (readonly [table: string, rows: Expressions])[]
+}
+
+/** The column by which rows of a list are due, and expressions of one that is not due yet and of one that is due the later, the later its organisation. */
+function dueColumnOf(rows: Expressions): { readonly name: string; readonly notDue: string; readonly byOwner: string } {
+  const name = Object.keys(rows).find((one) => rows[one] === dueAt || rows[one] === dueBlock) ?? ''
+  return rows[name] === dueBlock
+    ? { name, notDue: `${dueBlocks + 1n}`, byOwner: '(n % 20) * 3600 + n' }
+    : {
+        name,
+        notDue: `now() + interval '1 day'`,
+        byOwner: `now() - interval '1 day' + (n % 20) * interval '1 hour' + n * interval '1 second'`,
+      }
 }
 
 const Owner = z.object({ organisationId: z.string() })
@@ -154,6 +170,32 @@ const lists: readonly List[] = [
     read: (tx, cursors) => listDueDeposits(tx, 'test', { now, most: 100, cursors }),
   },
   {
+    name: 'deposits to confirm',
+    table: 'wallet_transactions',
+    rows: { id: `'wtx_' || n`, status: `'pending'`, network: `'base'`, organisation_id: owner, block_number: dueBlock },
+    idle: `block_number = ${dueBlocks + 1n}`,
+    most: 100,
+    read: (tx, cursors) =>
+      listPending(dbInside(tx), 'base', 'unasked', { upTo: dueBlocks, at: now, most: 100, cursors }),
+  },
+  {
+    name: 'deposits about which the nodes were undecided',
+    table: 'wallet_transactions',
+    rows: { id: `'wtx_' || n`, status: `'pending'`, network: `'base'`, organisation_id: owner, undecided_at: dueAt },
+    idle: `undecided_at = now() + interval '2 days'`,
+    most: 100,
+    read: (tx, cursors) =>
+      listPending(dbInside(tx), 'base', 'undecided', { upTo: dueBlocks, at: now, most: 100, cursors }),
+  },
+  {
+    name: 'deposits of a range of blocks to vote on again',
+    table: 'wallet_transactions',
+    rows: { id: `'wtx_' || n`, status: `'pending'`, network: `'base'`, organisation_id: owner, block_number: dueBlock },
+    idle: `block_number = ${dueBlocks + 1n}`,
+    most: 100,
+    read: (tx, cursors) => listUnaskedIn(dbInside(tx), 'base', { from: 1n, to: dueBlocks, most: 100, cursors }),
+  },
+  {
     name: 'wallets to screen',
     table: 'byo_wallets',
     rows: { id: `'byw_' || n`, organisation_id: owner, aml_due_at: dueAt },
@@ -244,9 +286,9 @@ test.each(lists.filter(({ rows }) => rows.tried_at === undefined))(
     await db.run(statement(`truncate ${list.table} cascade`))
     const [quiet, loud, each] = [40, 100, 120]
     const ownerColumn = list.rows.organisation_id === undefined ? 'share_owner' : 'organisation_id'
-    const dueColumn = Object.keys(list.rows).find((name) => list.rows[name] === dueAt) ?? ''
+    const due = dueColumnOf(list.rows)
     // "-" comes before every digit, so a look-up visits these first.
-    const notDue = { ...list.rows, [ownerColumn]: `'org_-' || n`, [dueColumn]: `now() + interval '1 day'` }
+    const notDue = { ...list.rows, [ownerColumn]: `'org_-' || n`, [due.name]: due.notDue }
     await fillTable(db, list.table, notDue, { last: quiet })
     const ofLoud = { ...list.rows, [ownerColumn]: `'org_' || n % ${loud}` }
     await fillTable(db, list.table, ofLoud, { first: quiet + 1, last: quiet + loud * each })
@@ -285,9 +327,8 @@ describe.each(byOrganisation)('$name of ten organisations of one account', ({ ta
     const [ownerOf, accountOf] = [`'org_' || lpad((n % 20)::text, 2, '0')`, `case when n % 20 < 10 then 'acc_1' end`]
     for (const name of ['organisations', table]) await db.run(statement(`truncate ${name} cascade`))
     await fillTable(db, 'organisations', { id: ownerOf, plan: `'hobby'`, quota_account_id: accountOf }, { last: 20 })
-    const due = `now() - interval '1 day' + (n % 20) * interval '1 hour' + n * interval '1 second'`
-    const dueColumn = Object.keys(rows).find((name) => rows[name] === dueAt) ?? ''
-    await fillTable(db, table, { ...rows, organisation_id: ownerOf, [dueColumn]: due }, { last: 2_000 })
+    const due = dueColumnOf(rows)
+    await fillTable(db, table, { ...rows, organisation_id: ownerOf, [due.name]: due.byOwner }, { last: 2_000 })
     const isOfAccount = (one: string): boolean => one < 'org_10'
     const cursors: DueCursors = new Map()
     const reached = new Set<string>()

@@ -11,8 +11,9 @@ import { fail } from '../../../chain/errors.ts'
 import type { ScreeningPort } from '../../../partners/screening/port.ts'
 import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
 import { isProblem } from '../../../platform/errors.ts'
+import type { DueCursors } from '../../plans/index.ts'
 import { isVirtual } from './booking.ts'
-import { type ConfirmedTo, confirmUpTo, withdrawDenied, withdrawInvented } from './confirm.ts'
+import { confirmFinal, firstTurn, withdrawDenied, withdrawInvented } from './confirm.ts'
 import { findCursor, listScannedBlocks, type ScannedBlock, type WatcherLease } from './cursor-store.ts'
 import { contradictedIn, contradicts, rewind } from './fork.ts'
 import { type BalanceReads, recordOpenings } from './opening.ts'
@@ -27,7 +28,7 @@ import {
   withoutInvented,
 } from './several-nodes.ts'
 import { LeadLost, RowsContradicted, type Scan, storeScan } from './store-scan.ts'
-import { findOldestPending, type TransactionRow } from './transaction-store.ts'
+import type { TransactionRow } from './transaction-store.ts'
 import type { Watched } from './watched.ts'
 
 type FollowDeps = PlatformDeps & ScreeningPort
@@ -65,6 +66,8 @@ interface Disputed {
   to: bigint
   /** The nodes were undecided about transfers of new blocks up to here: the second reading lets them vote again. */
   undecidedTo: bigint
+  /** The organisation behind which the next of these votes begins. */
+  readonly voters: DueCursors
 }
 
 interface ScanPosition {
@@ -75,18 +78,18 @@ interface ScanPosition {
 /**
  * Returns a function that follows the network to its head: reads new blocks, rewinds on a reorganization, confirms final rows, and reads older
  * blocks for the second time. On a network that was never read it begins once a majority names a block. Every step commits by itself, and only the size of
- * ranges and the position of confirmations are kept in memory: it may be called again after any failure. Throws `LeadLost` if another process leads.
+ * ranges and whose turn it is are kept in memory: it may be called again after any failure. Throws `LeadLost` if another process leads.
  */
 export function createFollower(following: Following): () => Promise<void> {
   const size: SizeState = { now: firstSize }
   const checking: Checking = { now: firstSize, failures: 0, pause: 0 }
-  const disputed: Disputed = { to: -1n, undecidedTo: -1n }
+  const disputed: Disputed = { to: -1n, undecidedTo: -1n, voters: new Map() }
   let isOpened = false
-  let confirmedTo: ConfirmedTo | undefined
+  const turns = firstTurn()
   /** Hash of the head of the last pass. */
   let lastHead: string | undefined
   return async () => {
-    const { deps, network, reads } = following
+    const { deps, network, reads, lease, nowMs = () => performance.now() } = following
     const agreed = await reads.newestBlock()
     if (agreed === undefined && (await positionOf(following)) === undefined)
       throw fail('chain-unavailable', {}, new Error('too few nodes agree on the block at which reading begins'))
@@ -107,7 +110,7 @@ export function createFollower(following: Following): () => Promise<void> {
     )
     lag.set(Number(head.number - read.reached.scanned))
     // Also when new blocks cannot be read: one node may refuse each of them.
-    confirmedTo = await confirm(following, { reached: read.reached.scanned, from: confirmedTo })
+    await confirmFinal({ ...deps, reads }, lease, network, { upTo: read.reached.scanned, turns, nowMs })
     await check(following, { position: read.reached, head, checking, disputed })
     if (read.failure !== undefined) throw read.failure
   }
@@ -118,24 +121,6 @@ async function positionAfter(following: Following, error: unknown): Promise<Scan
   const position = error instanceof LeadLost ? undefined : await positionOf(following)
   if (position === undefined) throw error
   return position
-}
-
-/**
- * Confirms pending rows in blocks that were read and are deep enough. Nodes are queried only if rows are pending. Returns where the next pass continues,
- * if rows are left.
- */
-async function confirm(
-  { deps, network, reads, lease, nowMs = () => performance.now() }: Following,
-  { reached, from }: { readonly reached: bigint; readonly from: ConfirmedTo | undefined },
-): Promise<ConfirmedTo | undefined> {
-  const oldestPending = await findOldestPending(deps.db, network.name)
-  if (oldestPending === undefined) return undefined
-  const final = await reads.finalBlock()
-  if (final === undefined)
-    deps.log.warn({ network: network.name }, 'too few nodes agree on a block at the confirmation depth; deposits wait')
-  else if (final >= oldestPending)
-    return confirmUpTo({ ...deps, reads }, lease, network, { upTo: final < reached ? final : reached, from, nowMs })
-  return undefined
 }
 
 /**
@@ -277,7 +262,7 @@ async function readRange(
     isAdding: range.isSecond,
   }
   // Before the range is stored: where either fails, both are repeated.
-  if (range.isSecond && range.from <= disputed.undecidedTo) await voteAgain(following, range)
+  if (range.isSecond && range.from <= disputed.undecidedTo) await voteAgain(following, range, disputed.voters)
   const fresh = await store(following, scan)
   if (believed.undecided.length > 0 && !range.isSecond) disputed.undecidedTo = range.to
   if (range.isSecond && fresh > 0)
@@ -332,9 +317,9 @@ function wantedBy(watched: Watched): IsWanted {
 }
 
 /** Withdraws rows of the range about which the nodes were undecided when they were booked, and which a majority denies now. */
-async function voteAgain(following: Following, range: Range): Promise<void> {
+async function voteAgain(following: Following, range: Range, cursors: DueCursors): Promise<void> {
   const { deps, reads, network, lease, nowMs = () => performance.now() } = following
-  const withdrawn = await withdrawInvented({ ...deps, reads }, lease, network, { ...range, nowMs })
+  const withdrawn = await withdrawInvented({ ...deps, reads }, lease, network, { ...range, cursors, nowMs })
   if (withdrawn > 0)
     deps.log.error({ network: network.name, withdrawn }, 'a node invented transfers; they are withdrawn')
 }

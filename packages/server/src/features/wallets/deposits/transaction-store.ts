@@ -39,7 +39,8 @@ export type TransactionRow = z.output<typeof TransactionRow>
 /** A row with the columns that are compared with the chain. */
 export type KnownRow = TransactionRow
 
-const columns = sql`id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status, token, token_symbol,
+/** The columns of a `TransactionRow`. */
+export const columns = sql`id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status, token, token_symbol,
   decimals, raw_amount, from_address as from, to_address as to, block_number, block_hash, aml_status, frozen_raw_amount, event_id, created_at,
   confirmed_at`
 
@@ -132,7 +133,7 @@ export async function insertBookings(
 /** Sets a row's new position on the chain. It waits for finality again; an event that was sent stays valid. */
 export async function markMoved(tx: Tx, rowId: Id<'wtx'>, booking: Booking): Promise<void> {
   await tx.run(sql`
-    update wallet_transactions set status = 'pending', withdrawn_at = null, log_index = ${booking.logIndex},
+    update wallet_transactions set status = 'pending', withdrawn_at = null, undecided_at = null, log_index = ${booking.logIndex},
       block_number = ${booking.blockNumber}, block_hash = ${booking.blockHash}, block_time = ${booking.blockTime}
     where id = ${rowId}`)
 }
@@ -184,22 +185,6 @@ export function lockRowsElsewhere(
       and exists (select from unnest(${numbers}::bigint[], ${hashes}::text[]) as given (number, hash)
       where number = block_number and hash <> block_hash)
     order by id for update`,
-  )
-}
-
-/** Rows that wait for finality, in blocks up to the given one, oldest first, after the given row. */
-export function listPending(
-  db: Queryable,
-  network: NetworkName,
-  page: { readonly upTo: bigint; readonly after: Pick<TransactionRow, 'blockNumber' | 'id'>; readonly limit: number },
-): Promise<TransactionRow[]> {
-  return db.many(
-    TransactionRow,
-    sql`
-    select ${columns} from wallet_transactions
-    where network = ${network} and status = 'pending' and block_number <= ${page.upTo}
-      and (block_number, id) > (${page.after.blockNumber}, ${page.after.id})
-    order by block_number, id limit ${page.limit}`,
   )
 }
 
@@ -282,15 +267,6 @@ export function listTransactionsOf(
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and network = ${network}
       and tx_hash = ${txHash} and status <> 'withdrawn' order by log_index, direction, id limit ${limit}`,
   )
-}
-
-/** The block of the oldest row that waits for finality on a network. */
-export async function findOldestPending(db: Queryable, network: NetworkName): Promise<bigint | undefined> {
-  const row = await db.one(
-    z.object({ oldest: z.bigint().nullable() }),
-    sql`select min(block_number) as oldest from wallet_transactions where network = ${network} and status = 'pending'`,
-  )
-  return row.oldest ?? undefined
 }
 
 /** Records those of these confirmed deposits, at managed wallets, whose organisation was deleted; the metrics show them to the operator. */
