@@ -41,12 +41,6 @@ export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>
   'vaults/stream/store.ts': { vault_events: 1 },
   'vaults/tokens/store.ts': { vault_tokens: 4, vaults: 1 },
   'wallets/deposits/opening-store.ts': { opening_amounts: 4, watched_addresses: 1 },
-  'wallets/deposits/own-deposits-store.ts': {
-    relays: 1,
-    sweep_transfers: 1,
-    wallet_transactions: 1,
-    watched_addresses: 1,
-  },
   'wallets/deposits/pending-store.ts': { wallet_transactions: 4 },
   'wallets/deposits/rollup-store.ts': { wallet_rollups: 1, wallet_transactions: 1 },
   'wallets/deposits/transaction-store.ts': { wallet_transactions: 7 },

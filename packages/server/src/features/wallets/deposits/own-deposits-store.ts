@@ -23,7 +23,8 @@ export async function classifyOwnDeposits(
     sql`
     select t.id, case when own.is_own and not exists (
         select from wallet_transactions e
-        where e.network = t.network and e.tx_hash = t.tx_hash and e.token = t.token and e.from_address = t.from_address
+        where e.network = t.network and e.tx_hash = t.tx_hash and e.organisation_id = t.organisation_id and e.environment = t.environment
+          and e.token = t.token and e.from_address = t.from_address
           and e.to_address = t.to_address and e.raw_amount = t.raw_amount and e.direction = 'in' and e.status <> 'withdrawn'
           and e.log_index < t.log_index) then 'sweep'
       when own.is_open and not own.is_own then 'undecided' else 'deposit' end as verdict

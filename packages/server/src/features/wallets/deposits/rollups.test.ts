@@ -35,6 +35,7 @@ async function aWallet(senders: readonly `0x${string}`[]): Promise<Wallet> {
     (from, n): Movement => ({ from, to: wallet.address, raw: 1n, block: first + gap * BigInt(n + 1) }),
   )
   for (let at = 0; at < movements.length; at += 2_000) await stage.book(...movements.slice(at, at + 2_000))
+  await stage.endTraces()
   await stage.db.run(sql`update wallet_transactions set status = 'confirmed' where wallet_id = ${wallet.id}`)
   await stage.db.run(sql`vacuum (analyze) wallet_transactions`)
   return wallet
