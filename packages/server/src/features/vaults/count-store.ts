@@ -60,17 +60,26 @@ function countsOf(tenant: Tenant): Sql {
   )`
 }
 
-/** Adds up the oldest changes and deletes them. Returns how many tenants they belonged to. */
-export function addUpChanges(db: Db): Promise<number> {
-  return db.run(sql`
+/** Most changes that one statement adds up. */
+export const addedMax = 10_000
+
+/** Adds up at most `addedMax` changes and deletes them. Returns the number of changes; fewer than `addedMax` if it left none that nobody has locked. */
+export async function addUpChanges(db: Db): Promise<number> {
+  const { changes } = await db.one(
+    z.object({ changes: z.bigint().transform(Number) }),
+    sql`
     with added as (
-      delete from vault_count_changes where ctid = any(array(select ctid from vault_count_changes limit 10000 for update skip locked)) returning *
+      delete from vault_count_changes where ctid = any(array(select ctid from vault_count_changes limit ${addedMax} for update skip locked)) returning *
+    ), summed as (
+      insert into vault_counts as counts (organisation_id, environment, active, persisted, bytes)
+      select organisation_id, environment, sum(active), sum(persisted), sum(bytes) from added
+      group by organisation_id, environment order by organisation_id collate "C", environment collate "C"
+      on conflict (organisation_id, environment) do update
+        set active = counts.active + excluded.active, persisted = counts.persisted + excluded.persisted, bytes = counts.bytes + excluded.bytes
     )
-    insert into vault_counts as counts (organisation_id, environment, active, persisted, bytes)
-    select organisation_id, environment, sum(active), sum(persisted), sum(bytes) from added
-    group by organisation_id, environment order by organisation_id collate "C", environment collate "C"
-    on conflict (organisation_id, environment) do update
-      set active = counts.active + excluded.active, persisted = counts.persisted + excluded.persisted, bytes = counts.bytes + excluded.bytes`)
+    select count(*) as changes from added`,
+  )
+  return changes
 }
 
 const TenantRow = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']) })

@@ -1,6 +1,6 @@
 import { instantOf } from '../../platform/clock.ts'
 import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
-import { addUpChanges, checkCounts } from './count-store.ts'
+import { addedMax, addUpChanges, checkCounts } from './count-store.ts'
 import type { Deps } from './ports.ts'
 
 const checkedEveryMs = 86_400_000
@@ -15,7 +15,7 @@ export const countVaults: RecurringTask<Deps> = {
   everyMs: 30_000,
   run: async (ctx) => {
     const { db, clock, log, stopping } = ctx
-    await repeatWhile(ctx, async () => (await addUpChanges(db)) > 0)
+    await repeatWhile(ctx, async () => (await addUpChanges(db)) === addedMax)
     for (let count = 0; count < checksMax && stopping?.aborted !== true; count++) {
       const now = clock.now()
       const checked = await checkCounts(db, { now, before: instantOf(now.getTime() - checkedEveryMs) })

@@ -1,13 +1,12 @@
 import type { HdCurve } from '@purser/protocol'
 import { bindOperations } from '../../platform/operation.ts'
-import { type RecurringTask, repeatWhile } from '../../platform/recurring-task.ts'
 import { bindTasks } from '../../platform/work/runner.ts'
 import type { Recount } from '../plans/index.ts'
 import { countingChildAddresses } from './children/store.ts'
 import { readRecovered } from './deposits/recovered.ts'
 import { depositOperations } from './deposits/routes.ts'
 import { countingMasterWallets } from './managed/store.ts'
-import { addUpUsage } from './policy/usage-store.ts'
+import { countUsage } from './policy/count-usage.ts'
 import type { Deps } from './ports.ts'
 import { createWalletPorts, type WalletPorts } from './real-ports.ts'
 import { walletOperations } from './routes.ts'
@@ -67,13 +66,6 @@ export const walletRecounts: readonly Recount[] = [
   { kind: 'managedWallets', counting: (tenant) => countingMasterWallets(tenant) },
   { kind: 'childAddresses', counting: (tenant) => countingChildAddresses(tenant) },
 ]
-
-/** Adds up what left wallets. Safe to run twice at once: each change is added by the transaction that deletes it. */
-const countUsage: RecurringTask<Deps> = {
-  name: 'wallets.count-usage',
-  everyMs: 10_000,
-  run: (ctx) => repeatWhile(ctx, async () => (await addUpUsage(ctx.db)) > 0),
-}
 
 /** Builds the feature; `api` is its contribution to the dependencies of later features. */
 export function createWallets(needs: Omit<Deps, keyof WalletPorts>, curve: HdCurve) {

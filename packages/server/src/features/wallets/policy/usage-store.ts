@@ -88,14 +88,23 @@ export async function sumUsage(
   return usage
 }
 
-/** Adds the oldest changes to the sums and deletes them; returns how many sums changed. */
-export function addUpUsage(db: Db): Promise<number> {
-  return db.run(sql`
+/** Most changes that one statement adds up. */
+export const addedMax = 10_000
+
+/** Adds up to `addedMax` changes to the sums and deletes them. Returns the number of changes; fewer than `addedMax` if it left none that nobody has locked. */
+export async function addUpUsage(db: Db): Promise<number> {
+  const { changes } = await db.one(
+    z.object({ changes: z.bigint().transform(Number) }),
+    sql`
     with added as (
-      delete from policy_usage_changes where ctid = any(array(select ctid from policy_usage_changes limit 10000 for update skip locked)) returning *
+      delete from policy_usage_changes where ctid = any(array(select ctid from policy_usage_changes limit ${addedMax} for update skip locked)) returning *
+    ), summed as (
+      insert into policy_usage as known (master_wallet_id, token, at, organisation_id, environment, atto_amount)
+      select master_wallet_id, token, at, organisation_id, environment, sum(atto_amount) from added
+      group by master_wallet_id, token, at, organisation_id, environment order by master_wallet_id collate "C", token collate "C", at
+      on conflict (master_wallet_id, token, at) do update set atto_amount = known.atto_amount + excluded.atto_amount
     )
-    insert into policy_usage as known (master_wallet_id, token, at, organisation_id, environment, atto_amount)
-    select master_wallet_id, token, at, organisation_id, environment, sum(atto_amount) from added
-    group by master_wallet_id, token, at, organisation_id, environment order by master_wallet_id collate "C", token collate "C", at
-    on conflict (master_wallet_id, token, at) do update set atto_amount = known.atto_amount + excluded.atto_amount`)
+    select count(*) as changes from added`,
+  )
+  return changes
 }
