@@ -82,6 +82,35 @@ export function developerScenarios({ dev, browser, open }: Stage): void {
     })
   })
 
+  test('a key whose first response was lost is made once, and shown by the next press', async () => {
+    await open({}, async (page) => {
+      await page.goto(`${dev().dashboardUrl}/test/keys`)
+      await page.getByRole('button', { name: 'Create a test key' }).click()
+      const sheet = page.getByRole('dialog')
+      await sheet.getByLabel('Name').fill('Lost once')
+      await sheet.getByLabel('Valid for').selectOption({ label: '30 days' })
+      const create = sheet.getByRole('button', { name: 'Create the key' })
+      const bodies: (string | null)[] = []
+      let isDown = true
+      await page.route(/api-keys$/, async (route) => {
+        if (route.request().method() !== 'POST') return route.fallback()
+        bodies.push(route.request().postData())
+        if (!isDown) return route.fallback()
+        if (bodies.length === 1) await route.fetch()
+        return route.abort()
+      })
+      await create.click()
+      await sheet.getByRole('alert').waitFor()
+      isDown = false
+      await create.click()
+      await sheet.getByText('This key is shown once').waitFor()
+      expect([bodies.length > 1, new Set(bodies).size]).toEqual([true, 1])
+      await sheet.getByRole('button', { name: 'I saved the key' }).click()
+      await page.getByRole('row').filter({ hasText: 'Lost once' }).waitFor()
+      expect(await page.getByRole('row').filter({ hasText: 'Lost once' }).count()).toBe(1)
+    })
+  })
+
   test('revoking a key says that a key that it created remains valid', async () => {
     const { apiKey, baseUrl, dashboardUrl } = dev()
     const { apiKeys } = createPurser({ apiKey, baseUrl }).organisations

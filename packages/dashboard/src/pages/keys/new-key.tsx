@@ -28,10 +28,10 @@ export function NewKeySheet({ onClose }: { onClose: () => void }) {
   const { key, onError } = useIdempotencyKey()
   const [name, setName] = useState('')
   const [scopes, setScopes] = useState<readonly KeyScope[] | null>(null)
-  const [lifetime, setLifetime] = useState(0)
+  const [lifetime, setLifetime] = useState<Lifetime>({ index: 0, expiresAt: undefined })
   const make = useMutation({
     mutationFn: () => {
-      const expiresAt = endOf(lifetimes[lifetime]?.days, new Date())
+      const { expiresAt } = lifetime
       const limits = { ...(scopes !== null && { scopes: [...scopes] }), ...(expiresAt !== undefined && { expiresAt }) }
       return purser.organisations.apiKeys.create({ name: name.trim(), environment, ...limits }, { idempotencyKey: key })
     },
@@ -90,7 +90,11 @@ export function NewKeySheet({ onClose }: { onClose: () => void }) {
           <ScopeChoice chosen={scopes} onChange={setScopes} />
           <Field label="Valid for">
             {(wiring) => (
-              <Select {...wiring} value={lifetime} onChange={({ target }) => setLifetime(Number(target.value))}>
+              <Select
+                {...wiring}
+                value={lifetime.index}
+                onChange={({ target }) => setLifetime(lifetimeAt(Number(target.value)))}
+              >
                 {lifetimes.map(({ label }, index) => (
                   <option key={label} value={index}>
                     {label}
@@ -108,6 +112,16 @@ export function NewKeySheet({ onClose }: { onClose: () => void }) {
       )}
     </Sheet>
   )
+}
+
+/** A chosen lifetime. Its end stays the same in each press, because they share an Idempotency-Key. */
+interface Lifetime {
+  readonly index: number
+  readonly expiresAt: string | undefined
+}
+
+function lifetimeAt(index: number): Lifetime {
+  return { index, expiresAt: endOf(lifetimes[index]?.days, new Date()) }
 }
 
 interface ScopeChoiceProps {
