@@ -167,7 +167,6 @@ test.each([
   await says(one.payout, state)
   await until(one, 'failed')
   expect(await read(one)).toMatchObject({ reason: 'payout-failed', refund, completedAt: null })
-  await says(one.payout, 'payment_processed')
   expect(await reportOf(one)).toEqual(['withdrawal.failed'])
 })
 

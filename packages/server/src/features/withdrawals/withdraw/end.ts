@@ -44,20 +44,21 @@ export async function end(
   await ctx.audit(tx, { action: 'withdrawals.failed', target: row.id, details: { from, reason, refund, transferId } })
 }
 
-/** Completes a withdrawal and publishes its event, once; the caller has locked its row. */
+/** Completes a withdrawal and publishes its event; the caller has locked its row. One that is completed stays as it is. */
 export async function complete(
   ctx: Pick<Ctx, 'audit' | 'clock' | 'publish' | 'tenant'>,
   tx: Tx,
   row: WithdrawalRow,
 ): Promise<void> {
-  if (row.completedEventId !== null) return
+  if (row.status === 'completed') return
   const at = ctx.clock.now()
   const { walletId, token, reference } = row
   const amount = formatAmount(row.rawAmount, row.decimals)
   const payload = { withdrawalId: row.id, walletId, amount, token, reference, completedAt: at.toISOString() }
   const eventId = await ctx.publish(tx, 'withdrawal.completed', payload)
   await markCompleted(tx, ctx.tenant, row.id, { at, eventId })
-  const details = { from: walletId, amount, token, transferId: row.transferId }
+  const failedFor = row.status === 'failed' ? { failedFor: row.reason } : {}
+  const details = { from: walletId, amount, token, transferId: row.transferId, ...failedFor }
   await ctx.audit(tx, { action: 'withdrawals.completed', target: row.id, details })
 }
 
@@ -71,7 +72,7 @@ export async function recordConversion(
   await publishUpdated(ctx, tx, { ...row, status: 'conversion_complete' })
 }
 
-/** Marks that the tokens of a failed withdrawal are back in the wallet. */
+/** Marks that the partner reports to have sent the tokens of a failed withdrawal back. */
 export async function recordRefund(
   ctx: Pick<Ctx, 'clock' | 'publish' | 'tenant'>,
   tx: Tx,

@@ -32,12 +32,12 @@ test('a withdrawal in progress is always polled', () => {
 
 const states: readonly PayoutState[] = ['pending_conversion', 'conversion_complete', 'completed', 'failed']
 
-test('a payout only moves forward, and a failure is final; a completed one may still be returned', () => {
+test('a payout only moves forward; a completed one may still be returned, and a failed one be paid', () => {
   const table = states.map((known) => states.map((seen) => progressOf(known, seen)))
   expect(table).toEqual([
     ['same', 'forward', 'forward', 'forward'],
     ['stale', 'same', 'forward', 'forward'],
     ['stale', 'stale', 'same', 'returned'],
-    ['stale', 'stale', 'stale', 'same'],
+    ['stale', 'stale', 'paid', 'same'],
   ])
 })

@@ -1,5 +1,6 @@
 import type { OffRamp, Payout, PayoutFailure, PayoutState } from '../../../partners/offramp/port.ts'
 import { instantOf } from '../../../platform/clock.ts'
+import type { Tx } from '../../../platform/db/db.ts'
 import type { RecurringTask } from '../../../platform/recurring-task.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { withShareOwners } from '../../plans/index.ts'
@@ -60,23 +61,39 @@ async function followPayout(ctx: Ctx, row: WithdrawalRow, payoutId: string): Pro
 
 /** Stores the partner's status in the row, in one transaction with its event. */
 function applyStatus(
-  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'publish' | 'tenant'>,
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'log' | 'publish' | 'tenant'>,
   withdrawalId: WithdrawalId,
   payout: Payout,
 ): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)
     const progress = progressOf(row.status, payout.state)
-    if (progress === 'stale') return
+    // Of a failed one the operator needs to see what the partner does with its tokens.
+    if (progress === 'stale' && row.status !== 'failed') return
     await setPartnerStatus(tx, ctx.tenant, row.id, payout)
+    if (progress === 'paid') return completeFailed(ctx, tx, row)
     if (isOwed(row) && payout.failure?.refund === 'done') await recordRefund(ctx, tx, row)
-    if (progress === 'same') return
+    if (progress === 'same' || progress === 'stale') return
     if (payout.state === 'conversion_complete') await recordConversion(ctx, tx, row)
     if (payout.state === 'completed') await complete(ctx, tx, row)
     if (payout.state !== 'failed') return
     const reason = progress === 'returned' ? 'payout-returned' : 'payout-failed'
     await end(ctx, tx, row, { reason, refund: refundOf(payout) })
   })
+}
+
+/**
+ * Completes a failed withdrawal that its partner paid after all. Its owner may have paid the bank account again since. One whose refund is
+ * reported stays failed: the partner contradicts itself.
+ */
+async function completeFailed(
+  ctx: Pick<Ctx, 'audit' | 'clock' | 'log' | 'publish' | 'tenant'>,
+  tx: Tx,
+  row: WithdrawalRow,
+): Promise<void> {
+  const { id: withdrawalId, partner, reason, refund } = row
+  ctx.log.error({ partner, withdrawalId, reason, refund }, 'a partner paid a withdrawal that had failed')
+  if (isOwed(row)) await complete(ctx, tx, row)
 }
 
 /** The refund state of tokens that the partner has received, whatever status the payout has. */
@@ -121,7 +138,7 @@ async function followOne(system: Omit<Ctx, 'tenant'>, row: DueRow): Promise<void
     const followed = await findWithdrawal(ctx.db, ctx.tenant, withdrawalId)
     if (followed === undefined) return
     const now = ctx.clock.now().getTime()
-    const waitMs = nextPollMs(followed, now - startOf(followed).getTime())
+    const waitMs = nextPollMs(followed, now - (followed.failedAt ?? startOf(followed)).getTime())
     await setNextPoll(ctx.db, ctx.tenant, withdrawalId, waitMs === undefined ? null : instantOf(now + waitMs))
   } catch (error) {
     ctx.log.warn({ err: error, withdrawalId }, 'a withdrawal could not continue; retrying')
@@ -145,9 +162,9 @@ const longestCompleted = 6 * hourMs
 const returnable = 30 * 24 * hourMs
 
 /**
- * Milliseconds until the next poll of a withdrawal that began this long ago: an eighth of the time, so that a young one is polled
- * often. A completed one is polled for thirty days, since a bank may return money, and a failed one as long while the partner must
- * return its tokens; `undefined` if nothing is expected any more.
+ * Milliseconds until the next poll of a withdrawal that began, or last failed, this long ago: an eighth of the time, so that a young one is
+ * polled often. A completed one is polled for thirty days, since a bank may return money, and a failed one as long while the partner must
+ * return its tokens. `undefined`: only a hint makes it due.
  */
 export function nextPollMs(known: Known, ageMs: number): number | undefined {
   const isEnded = known.status === 'completed' || known.status === 'failed'
@@ -165,11 +182,11 @@ const order: Readonly<Record<PayoutState, number>> = {
 
 /**
  * Compares a partner's status with the stored one. `same`: no change. `forward`: it progressed. `returned`: paid money came back, so a
- * completed withdrawal failed after all. `stale`: an older status, from a slow or repeated message; it changes nothing. A failed withdrawal
- * stays failed.
+ * completed withdrawal failed after all. `paid`: the bank was paid after the failure. `stale`: an older status; it changes no status.
  */
-export function progressOf(known: PayoutState, seen: PayoutState): 'same' | 'forward' | 'returned' | 'stale' {
+export function progressOf(known: PayoutState, seen: PayoutState): 'same' | 'forward' | 'returned' | 'paid' | 'stale' {
   if (known === seen) return 'same'
+  if (known === 'failed' && seen === 'completed') return 'paid'
   if (known === 'failed' || order[seen] < order[known]) return 'stale'
   return known === 'completed' ? 'returned' : 'forward'
 }

@@ -203,11 +203,11 @@ export async function markCompleted(
   end: { readonly at: Date; readonly eventId: EventId },
 ): Promise<void> {
   await tx.run(sql`
-    update withdrawals set status = 'completed', completed_at = ${end.at}, completed_event_id = ${end.eventId}
+    update withdrawals set status = 'completed', completed_at = ${end.at}, completed_event_id = ${end.eventId}, refund = null
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
 }
 
-/** Marks that the tokens of a failed one are back; its event stays valid. */
+/** Marks that the partner reports to have sent the tokens of a failed one back; its event stays valid. */
 export async function markRefunded(tx: Tx, tenant: Tenant, withdrawalId: WithdrawalId): Promise<void> {
   await tx.run(sql`
     update withdrawals set refund = 'done'
@@ -231,7 +231,10 @@ export async function markFailed(
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
 }
 
-/** Sets when a withdrawal is due next (null: never): at once if a hint came since its payout was read. */
+/** A condition: whether an ended withdrawal may still be returned, refunded or paid, however old it is. */
+export const mayChange = sql`(status = 'completed' or (status = 'failed' and refund in ('expected', 'held')))`
+
+/** Sets when a withdrawal is due next (null: not before a hint): at once if a hint came since its payout was read. */
 export async function setNextPoll(
   db: Queryable,
   tenant: Tenant,
@@ -239,7 +242,7 @@ export async function setNextPoll(
   nextCheckAt: Date | null,
 ): Promise<void> {
   await db.run(sql`
-    update withdrawals w set next_look_at = case when ${nextCheckAt}::timestamptz is not null then least(${nextCheckAt}::timestamptz,
+    update withdrawals w set next_look_at = case when ${nextCheckAt}::timestamptz is not null or ${mayChange} then least(${nextCheckAt}::timestamptz,
       (select h.heard_at from payout_hints h where h.partner = w.partner and h.payout_id = w.payout_id)) end
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
 }
