@@ -272,15 +272,15 @@ export const eventCatalogue = {
       refusedAt: time('When it was refused, was canceled or expired.'),
     },
   },
-  /** A withdrawal progressed (`conversion_complete`), or the tokens of a failed one are back (`refund` is `done`). */
+  /** A withdrawal progressed (`conversion_complete`), or the partner reports a refund (`refund` is `done`). */
   'withdrawal.updated': {
     description:
-      'A withdrawal progressed (`conversion_complete`), or the tokens of a failed one are back (`refund` is `done`).',
+      'A withdrawal progressed (`conversion_complete`), or the partner reports a refund (`refund` is `done`).',
     fields: {
       withdrawalId: id('wdr', 'The withdrawal.'),
       walletId: id('mwt', 'The wallet that the money left.'),
       status: value('conversion_complete', 'The new status.'),
-      refund: absent('`done` where the tokens of a failed withdrawal are back; null otherwise.'),
+      refund: absent('`done` where the partner reports that it sent the tokens back.'),
       updatedAt: time('When the withdrawal was updated.'),
     },
   },

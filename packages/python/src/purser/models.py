@@ -2413,7 +2413,7 @@ class Withdrawal(TypedDict):
     reason: Optional[str]
     """Why it failed."""
     refund: Optional[Literal["none", "expected", "done", "held"]]
-    """For a failed withdrawal, the refund state of tokens that the partner received."""
+    """For a failed withdrawal, the refund of its tokens, as the partner reports it."""
     createdAt: "CreatedAt"
     completedAt: Optional[str]
     """When the bank received the money; null until then."""

@@ -3709,7 +3709,7 @@ export interface webhooks {
                     readonly "application/json": components["schemas"]["DeliveryBody"] & {
                         /** @constant */
                         readonly type?: "withdrawal.updated";
-                        /** @description A withdrawal progressed (`conversion_complete`), or the tokens of a failed one are back (`refund` is `done`). */
+                        /** @description A withdrawal progressed (`conversion_complete`), or the partner reports a refund (`refund` is `done`). */
                         readonly payload?: {
                             /** @description The withdrawal. */
                             readonly withdrawalId: string;
@@ -3717,7 +3717,7 @@ export interface webhooks {
                             readonly walletId: string;
                             /** @description The new status. */
                             readonly status: string;
-                            /** @description `done` where the tokens of a failed withdrawal are back; null otherwise. */
+                            /** @description `done` where the partner reports that it sent the tokens back. */
                             readonly refund: string | null;
                             /**
                              * Format: date-time
@@ -7016,7 +7016,7 @@ export interface components {
             readonly estimatedDays: number;
             /** @description Why it failed. */
             readonly reason: string | null;
-            /** @description For a failed withdrawal, the refund state of tokens that the partner received. */
+            /** @description For a failed withdrawal, the refund of its tokens, as the partner reports it. */
             readonly refund: ("none" | "expected" | "done" | "held") | null;
             readonly createdAt: components["schemas"]["CreatedAt"];
             /**

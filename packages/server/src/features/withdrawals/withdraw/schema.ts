@@ -76,7 +76,7 @@ export const Withdrawal = z.strictObject({
   estimatedDays: z.number().int().meta({ description: 'Usual number of bank days for this currency.' }),
   reason: z.string().nullable().meta({ description: 'Why it failed.' }),
   refund: Refund.nullable().meta({
-    description: 'For a failed withdrawal, the refund state of tokens that the partner received.',
+    description: 'For a failed withdrawal, the refund of its tokens, as the partner reports it.',
   }),
   createdAt: CreatedAt,
   completedAt: Instant.nullable().describe('When the bank received the money; null until then.'),
