@@ -6,6 +6,7 @@ import { followTransactions } from '../../src/features/payments/methods/mpp-temp
 import { sql } from '../../src/platform/db/db.ts'
 import { type LyingNode, startLyingNode } from '../lying-node.ts'
 import { runOnce } from '../run-once.ts'
+import { createFakeScreening, type FakeScreening } from '../screening-double.ts'
 import { aTempoPayer, aTempoWallet, fundSponsor, nodeCall, offerOf, type TempoPayer } from '../tempo-payer.ts'
 import { StoppedClock } from '../webhooks/clock.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, type World } from '../world.ts'
@@ -14,13 +15,20 @@ import { type Answer, aWorld, codeOf, countByStatus, type Org, type World } from
 let chain: DevChain
 let node: LyingNode
 let world: World
+let screening: FakeScreening
 const clock = new StoppedClock()
 
 beforeAll(async () => {
   chain = await startChain({ network: 'tempo-moderato' })
   node = await startLyingNode(chain.rpcUrl)
+  screening = createFakeScreening(() => clock.now())
   const config = { role: 'api', settleWaitMs: 50, sponsorTempoFees: true } as const
-  world = await aWorld({ chains: [chain], rpcUrls: { 'tempo-moderato': [node.url] }, config, boot: { clock } })
+  world = await aWorld({
+    chains: [chain],
+    rpcUrls: { 'tempo-moderato': [node.url] },
+    config,
+    boot: { clock, screening },
+  })
   await fundSponsor(chain, world.server.settlerAddress)
 })
 afterEach(() => node.tellTheTruth())
@@ -171,6 +179,26 @@ test('a refusal after the first broadcast gives the place back', async () => {
   const sent = node.requested('eth_sendRawTransaction')
   expect(await follow(org)).toEqual(['settling'])
   expect(node.requested('eth_sendRawTransaction'), 'it is not sent again').toBe(sent)
+})
+
+test.each(['payer', 'receiver'])('a payment whose %s is listed before it is sent again is not sent', async (party) => {
+  const { org, offer, verify } = await aShop()
+  const payer = await aTempoPayer(chain)
+  node.lie('eth_sendRawTransaction', () => ({ error: { code: -32_000, message: 'overloaded' } }))
+  const paid = await verify(await payer.pull(await offer(), { nonceKey: 1n, validSeconds: 600, sponsored: false }))
+  expect(paid.status).toBe(200)
+  const { payTo } = await world.database.db.one(
+    z.object({ payTo: z.string() }),
+    sql`select pay_to from payments where organisation_id = ${org.id}`,
+  )
+  const listed = party === 'payer' ? payer.account.address : payTo
+  screening.setResult(listed, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+  node.tellTheTruth()
+  const sent = node.requested('eth_sendRawTransaction')
+  expect(await follow(org)).toEqual(['settling'])
+  expect(await follow(org)).toEqual(['settling'])
+  expect(node.requested('eth_sendRawTransaction')).toBe(sent)
+  expect((await usedBy(org)).places, 'it gives its place back').toBe(0n)
 })
 
 test('a transaction that a block includes while the nodes refuse its repeat keeps its place', async () => {

@@ -13,6 +13,7 @@ import type { ActingCtx } from '../../../../platform/ctx.ts'
 import type { PaymentId } from '../../../../platform/ids.ts'
 import { type RecurringTaskByNetwork, repeatWhile } from '../../../../platform/recurring-task.ts'
 import { changeGasLast, costOfReceipt } from '../../../plans/index.ts'
+import { sanctionedReason } from '../../credential.ts'
 import type { Ctx, Deps } from '../../ports.ts'
 import { chargeGas, recordFailed, recordSettled, recordUncounted } from '../../settlement-outcome.ts'
 import { filterUnmined } from '../../unmined-payments.ts'
@@ -70,8 +71,15 @@ async function followRows(ctx: System, network: Network, rows: readonly SentRow[
   // The request that recorded a payment may have ended before the witness covered it. Sent uncovered, its money would be credited to nobody after a
   // restore that lost the record.
   await ctx.witness.cover()
-  const sent = await chain.sendTempo(left.map(({ settlement }) => settlement.raw))
-  const refused = left.flatMap((row, index) => {
+  // Hours may lie between the request and the first node that answers.
+  const listed = left.flatMap((row) => {
+    const failureReason = sanctionedReason({ screening: ctx.screening, tenant: row }, row)
+    return failureReason === undefined ? [] : [{ ...row, failureReason }]
+  })
+  await freeRefused(ctx, listed)
+  const allowed = left.filter(({ id }) => !listed.some((one) => one.id === id))
+  const sent = await chain.sendTempo(allowed.map(({ settlement }) => settlement.raw))
+  const refused = allowed.flatMap((row, index) => {
     const response = sent[index]
     return response?.outcome === 'refused' ? [{ ...row, failureReason: refusalOf(response) }] : []
   })
