@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { fillTable, statement } from '../../../test/fill-table.ts'
 import { sql, type Tx } from '../../platform/db/db.ts'
-import { type DueVaultsPlace, listTenantsWithDueVaults } from './expiry-store.ts'
+import { listTenantsWithDueVaults } from './expiry-store.ts'
+import type { DueVaultsPlace } from './ports.ts'
 
 let database: TestDatabase
 beforeAll(async () => {

@@ -3,6 +3,7 @@ import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 import type { Sharers } from '../plans/index.ts'
+import type { DueVaultsPlace } from './ports.ts'
 import type { VaultId } from './schema.ts'
 import { VaultRow, vaultColumns } from './store.ts'
 
@@ -63,11 +64,6 @@ const organisationsMax = 200
 
 const OldestRow = TenantRow.extend({ count: z.bigint() })
 const VisitedRow = z.object({ organisationId: id('org'), environments: z.array(z.enum(['test', 'live'])) })
-
-/** The last organisation that the previous list visited; undefined if the next one begins with the first. */
-export interface DueVaultsPlace {
-  after: string | undefined
-}
 
 /**
  * Returns tenants with vaults whose end is due to be reported or carried out. Reads only due vaults if they are few. If many are due, it returns the

@@ -7,7 +7,6 @@ import type { Id, PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { EndedReaders } from '../../platform/reader.ts'
 import type { DueCursors, PlanDeps, PlanName } from '../plans/index.ts'
-import type { DueVaultsPlace } from './expiry-store.ts'
 import type { VaultDocument } from './schema.ts'
 import type { VaultStreams } from './stream/streams.ts'
 
@@ -33,6 +32,11 @@ export interface GivenDocument {
 }
 
 /** Dependencies of the feature vaults. */
+/** The last organisation that the previous list of due vaults visited; undefined if the next one begins with the first. */
+export interface DueVaultsPlace {
+  after: string | undefined
+}
+
 export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
   /** The store of the files' bytes. */
   readonly blobs: BlobStore

@@ -46,6 +46,8 @@ interface TxOptions {
    * connection keeps their plans.
    */
   readonly readsInOrder?: boolean
+  /** Whether its statements may take any time. Otherwise each has the limit of the database's other statements. */
+  readonly takesAnyTime?: boolean
   /**
    * Whether its statements find rows by keys, of which each is given a list. Without this, the planner plans such a statement anew for each length
    * of the list, which takes longer than to execute it, and reads whole tables while they look small. Such a statement leaves out a bound that is not
@@ -205,6 +207,7 @@ async function inTransaction<T>(
   options: TxOptions = {},
 ): Promise<T> {
   const connection = await connections.acquire()
+  if (options.takesAnyTime === true) connection.allowAnyTime()
   const after: (() => void)[] = []
   const waitedFor: (() => Promise<void>)[] = []
   const last = createLastWrites()
@@ -274,11 +277,15 @@ function isEncodable(values: readonly unknown[]): boolean {
 }
 
 /** All commands in one message, so that the limits need no extra round trip. */
-function beginWith({ statementTimeoutMs }: Begin, { idleMsMax, readsInOrder, readsByKeys }: TxOptions): string {
+function beginWith(
+  { statementTimeoutMs }: Begin,
+  { idleMsMax, readsInOrder, readsByKeys, takesAnyTime }: TxOptions,
+): string {
   const idle = idleMsMax ?? (statementTimeoutMs === undefined ? undefined : idleMsMaxDefault)
+  const limit = takesAnyTime === true ? 0 : statementTimeoutMs
   return [
     'begin',
-    ...(statementTimeoutMs === undefined ? [] : [`set local statement_timeout = ${statementTimeoutMs}`]),
+    ...(limit === undefined ? [] : [`set local statement_timeout = ${limit}`]),
     ...(idle === undefined ? [] : [`set local idle_in_transaction_session_timeout = ${Math.ceil(idle)}`]),
     ...(readsInOrder === true ? ['set local enable_seqscan = off', 'set local enable_sort = off'] : []),
     ...(readsByKeys === true

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { anEmptyDatabase, freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import { type Db, sql } from './db.ts'
+import { createLog } from '../log.ts'
+import { type Db, openDb, sql } from './db.ts'
 import { aMigration, isMigrated, listMigrations, migrate, requireMigrated } from './migrate.ts'
 
 let database: TestDatabase
@@ -249,4 +250,37 @@ test('the oldest frozen deposits of a place are read from an index in their orde
   expect(text).toContain('wallet_transactions_frozen_in_order')
   expect(text).not.toContain('Sort')
   await drop()
+})
+
+test('a migration may take longer than the time limit of its role, inside a transaction and outside of one', async () => {
+  const database = await freshDatabase()
+  try {
+    const name = new URL(database.url.replace('@/', '@localhost/')).pathname.slice(1)
+    await database.db.run({ text: `alter database ${name} set statement_timeout = '200ms'`, values: [] })
+    const slow = ['9998_slow.sql', '9999_slow.concurrent.sql'].map((file) => aMigration(file, 'select pg_sleep(0.6);'))
+    const migrations = [...(await listMigrations()), ...slow]
+    const names = await migrate({ url: database.url, migrations })
+    expect(names).toEqual(slow.map((one) => one.name))
+    // A pool of transactions cannot end the limit.
+    await expect(migrate({ url: database.url, pooler: 'transaction', migrations })).rejects.toThrow(
+      'DATABASE_DIRECT_URL',
+    )
+  } finally {
+    await database.drop()
+  }
+})
+
+test('a transaction that takes any time is not cut at the limit of the other statements', async () => {
+  const database = await freshDatabase()
+  const limits = { statementTimeoutMs: 300, silentMsMax: 100 }
+  const db = openDb({ url: database.url, connectionsMax: 1, log: createLog({ level: 'silent' }), ...limits })
+  try {
+    const sleep = sql`select pg_sleep(3)`
+    await db.tx((tx) => tx.run(sleep), { takesAnyTime: true })
+    await expect(db.tx((tx) => tx.run(sleep))).rejects.toThrow()
+    await expect(db.run(sleep)).rejects.toThrow()
+  } finally {
+    await db.close()
+    await database.drop()
+  }
 })

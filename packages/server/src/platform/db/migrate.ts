@@ -74,7 +74,7 @@ export async function migrate(options: MigrateOptions): Promise<string[]> {
   try {
     const names: string[] = []
     // Each try for the lock is a transaction of its own: one that stays open keeps a snapshot, for which the holder's indexes would wait.
-    await onSlowStart(() => db.run(sql`select 1`))
+    await onSlowStart(() => requireAnyTime(db))
     await persist(async () => {
       names.push(...(await migrateUnderLock(db, { ...options, migrations, log, persist })))
     })
@@ -82,6 +82,19 @@ export async function migrate(options: MigrateOptions): Promise<string[]> {
   } finally {
     await db.close()
   }
+}
+
+/** Throws if a statement outside of a transaction has a time limit, which only the role can end behind a pool of transactions. */
+async function requireAnyTime(db: Db): Promise<void> {
+  const { limit } = await db.one(
+    z.object({ limit: z.string() }),
+    sql`select current_setting('statement_timeout') as limit`,
+  )
+  if (limit === '0') return
+  throw new Error(
+    `the database ends each statement of this role after ${limit}, and behind a pool of transactions this cannot be changed: ` +
+      'set DATABASE_DIRECT_URL to the address of PostgreSQL itself',
+  )
 }
 
 /**

@@ -29,6 +29,8 @@ export interface PoolOptions {
 export interface Connection {
   /** Sends a statement without waiting for those before it, which the server executes first. Statements of one tick go out in one write. */
   query(query: pg.QueryConfig | string): Promise<pg.QueryResult>
+  /** Lets the next statements take any time, until the connection is given back. The caller has ended the server's own limit. */
+  allowAnyTime(): void
   /** Gives the connection back, or closes it if it may be unusable. */
   release(state: 'usable' | 'broken'): void
 }
@@ -44,10 +46,9 @@ export interface Connections {
   close(): Promise<void>
 }
 
-/** The connections of a pool at this moment, and the callers that wait for one. */
+/** The connections of a pool at this moment, those of them that are free, and the callers that wait for one. */
 export interface PoolUse {
   readonly open: number
-  /** Open and free. */
   readonly idle: number
   readonly waiting: number
 }
@@ -93,6 +94,8 @@ interface Session {
   /** The time at which the first of them was sent, or the one before it was answered, by `performance.now()`. */
   sentAtMs: number | undefined
   isChecked: boolean
+  /** Whether its statements may take any time. */
+  mayTakeAnyTime: boolean
 }
 
 interface ServerPool {
@@ -143,7 +146,14 @@ function clientOf(servers: Servers, sessions: Sessions, connectMsMax = connectMs
       super({ ...config, connectionString: url, connectionTimeoutMillis: connectMsMax })
       this.#url = url
       begun += 1
-      const unused = { pid: undefined, inUse: true, open: 0, sentAtMs: undefined, isChecked: false }
+      const unused = {
+        pid: undefined,
+        inUse: true,
+        open: 0,
+        sentAtMs: undefined,
+        isChecked: false,
+        mayTakeAnyTime: false,
+      }
       sessions.set(this, { url, place: begun, statements: new Set(), ...unused })
       this.once('end', () => sessions.delete(this))
     }
@@ -203,10 +213,6 @@ export function openServerPool(options: PoolOptions): ServerPool {
     idleTimeoutMillis: unusedMsMax,
     application_name: 'purser',
     ...(options.queryMsMax !== undefined && { query_timeout: options.queryMsMax }),
-    ...(options.pooler === 'none' && {
-      statement_timeout: options.statementTimeoutMs,
-      idle_in_transaction_session_timeout: idleMsMaxDefault,
-    }),
     onConnect: (client) => introduce({ servers, sessions, send }, options, client as pg.Client),
   })
   pool.on('error', ({ message }) => {
@@ -218,14 +224,14 @@ export function openServerPool(options: PoolOptions): ServerPool {
   return { pool, servers, sessions, send }
 }
 
-/** Sets what a pooler refuses as start parameters, and refuses a server that takes no writes where one is needed. */
+/** Sets the limits of time, zero too, which the driver does not send as a start parameter and a pooler refuses as one. Refuses a server that takes no writes where one is needed. */
 async function introduce(
   { servers, sessions, send }: Omit<ServerPool, 'pool'>,
   { statementTimeoutMs, pooler, onConnect }: PoolOptions,
   client: pg.Client,
 ): Promise<void> {
   const limits =
-    pooler === 'session'
+    pooler !== 'transaction'
       ? `set_config('statement_timeout', '${statementTimeoutMs}', false), set_config('idle_in_transaction_session_timeout', '${idleMsMaxDefault}', false),`
       : ''
   const { rows } = await send(
@@ -300,9 +306,11 @@ function lendBest({ pool, sessions }: Pick<ServerPool, 'pool' | 'sessions'>, sta
 function connectionOf({ sessions, send }: ServerPool, client: pg.PoolClient): Connection {
   return {
     query: (query) => send(client, query),
+    allowAnyTime() {
+      Object.assign(sessions.get(client) ?? {}, { mayTakeAnyTime: true })
+    },
     release(state) {
-      const session = sessions.get(client)
-      if (session !== undefined) session.inUse = false
+      Object.assign(sessions.get(client) ?? {}, { inUse: false, mayTakeAnyTime: false })
       client.release(state === 'broken')
     },
   }
@@ -320,8 +328,8 @@ function cutSilent(
   )
   for (const [url, suspects] of Map.groupBy(silent, ([, session]) => session.url))
     void examine(opened, log, url, suspects)
-  for (const [client, { sentAtMs }] of silent)
-    if (sentAtMs !== undefined && nowMs - sentAtMs > responseMsMax)
+  for (const [client, { sentAtMs, mayTakeAnyTime }] of silent)
+    if (sentAtMs !== undefined && !mayTakeAnyTime && nowMs - sentAtMs > responseMsMax)
       cut(client, 'a statement was not answered within its timeout')
 }
 
