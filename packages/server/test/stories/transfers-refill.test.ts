@@ -1,4 +1,4 @@
-import { fundToken, tokenBalance } from '@purser/devnet'
+import { fundNative, fundToken, tokenBalance } from '@purser/devnet'
 import { formatAmount } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -21,6 +21,7 @@ import {
 } from '../transfer-stage.ts'
 
 const gwei = 10n ** 9n
+const ether = 10n ** 18n
 let stage: TransferStage
 
 beforeAll(async () => {
@@ -39,14 +40,18 @@ async function mineAtBaseFee(baseFee: bigint): Promise<void> {
   expect((await stage.chain.getBlock()).baseFeePerGas).toBe(baseFee)
 }
 
-const Step = z.object({ kind: z.string(), hash: z.templateLiteral(['0x', z.string()]).nullable() })
+const Step = z.object({
+  kind: z.string(),
+  value: z.string().transform(BigInt),
+  hash: z.templateLiteral(['0x', z.string()]).nullable(),
+})
 
 /** The steps of a transfer in order, each with the hash of its latest signature. */
 function stepsOf(id: string) {
   return stage.world.database.db.many(
     Step,
     sql`
-    select kind, (select hash from transaction_attempts a where a.transaction_id = s.transaction_id order by sequence desc limit 1) as hash
+    select kind, value::text as value, (select hash from transaction_attempts a where a.transaction_id = s.transaction_id order by sequence desc limit 1) as hash
     from transfer_steps s where transfer_id = ${id} order by position`,
   )
 }
@@ -69,10 +74,24 @@ async function aDearerTransfer(baseFee: bigint, masterWei = 10n ** 18n): Promise
   const master = await aMaster(stage, { wei: masterWei, usdc: 0n })
   const child = await aChild(stage, master)
   await fundToken(stage.dev, 'USDC', child.address, 2_500_000n)
+  return begunAt(baseFee, { master, child, body: bodyFrom(child) })
+}
+
+/** A transfer of all coin of a child, topped up and signed like that of its tokens. */
+async function aDearerCoinTransfer(baseFee: bigint): Promise<Begun> {
+  const master = await aMaster(stage, { wei: 3n * ether, usdc: 0n })
+  const child = await aChild(stage, master)
+  await fundNative(stage.dev, child.address, ether)
+  const coin = { fromToken: 'ETH', toToken: 'ETH', amount: '1' }
+  return begunAt(baseFee, { master, child, body: bodyFrom(child, coin) })
+}
+
+type Requested = Pick<Begun, 'child' | 'master'> & { readonly body: ReturnType<typeof bodyFrom> }
+
+async function begunAt(baseFee: bigint, { master, child, body }: Requested): Promise<Begun> {
   await untilBooked(stage.world, stage.dev)
   await stage.chain.setAutomine(false)
   await mineAtBaseFee(gwei)
-  const body = bodyFrom(child)
   const id = await begin(stage, body)
   const topUp = await untilSigned(id, 'top-up')
   await expect.poll(() => isKnown(stage, topUp), patient).toBe(true)
@@ -122,6 +141,19 @@ test('with a base fee beyond the child’s balance its master sends more, once, 
   )
   const paid = 10n ** 18n - balances.reduce((sum, wei) => sum + wei, 0n)
   expect(feeAmount, 'all that was paid for it').toBe(formatAmount(paid, 18))
+})
+
+test('a child that sends coin gets the gas that it lacks from its master, and nothing for the amount that it sends', async () => {
+  const begun = await aDearerCoinTransfer(50n * gwei)
+  stage.clock.forward(10_000)
+  await untilSigned(begun.id, 'refill')
+  await mineOnAt(50n * gwei, begun.id)
+  expect(await transferOf(stage, begun.id)).toMatchObject({ status: 'confirmed', reason: null })
+  expect(await stage.chain.getBalance({ address: begun.to })).toBe(ether)
+  const steps = await stepsOf(begun.id)
+  expect(steps.map(({ kind }) => kind)).toEqual(['top-up', 'send', 'refill'])
+  // Twice a plain payment at a maximum fee of 102 gwei.
+  expect(Number(steps[2]?.value)).toBeLessThan(Number(2n * 21_000n * 110n * gwei))
 })
 
 test('where the master cannot pay either, the transfer waits without failing, and is sent when fees fall', async () => {

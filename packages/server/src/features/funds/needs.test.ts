@@ -45,12 +45,22 @@ test('a fee in a token of six decimals is never rounded down', () => {
   )
 })
 
-test('a top-up covers the call of the child, and is zero for one that has enough', () => {
+test('a top-up covers the gas of the child’s call, with at most twice that gas, and is zero for a child that has enough', () => {
   fc.assert(
-    fc.property(amount, amount, (cost, available) => {
-      const sent = topUpOf({ cost, available })
-      expect(available + sent).toBeGreaterThanOrEqual(cost)
-      if (available >= cost) expect(sent).toBe(0n)
+    fc.property(amount, amount, amount, (gas, value, spare) => {
+      const native = value + spare
+      const sent = topUpOf({ gas, value, native })
+      expect(native + sent).toBeGreaterThanOrEqual(value + gas)
+      expect(sent).toBeLessThanOrEqual(gas * 2n)
+      if (spare >= gas) expect(sent).toBe(0n)
     }),
   )
+})
+
+test('a top-up does not pay for the amount that a child sends, except for what earlier gas took of it', () => {
+  const terms = { gas: 10n, value: 1_000n }
+  expect(topUpOf({ ...terms, native: 1_004n })).toBe(16n)
+  expect(topUpOf({ ...terms, native: 990n })).toBe(20n)
+  expect(topUpOf({ ...terms, native: 989n })).toBe(0n)
+  expect(topUpOf({ ...terms, native: 0n })).toBe(0n)
 })

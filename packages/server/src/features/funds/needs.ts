@@ -135,14 +135,24 @@ function insufficientBalance(balances: readonly Shortage[], cause?: unknown): Er
   return fail('insufficient-balance', { detail, balances }, cause)
 }
 
+/** The cost of a call, and the coin of the child that sends it; in wei. */
+interface ChildCall {
+  /** The cost of its gas at most, with the L1 fee. */
+  readonly gas: bigint
+  /** The amount that it sends. */
+  readonly value: bigint
+  readonly native: bigint
+}
+
 /**
- * Top-up that a master sends a child for its call: twice the current maximum cost, since fees may rise before the coin arrives, less the
- * child's available coin; zero if it has enough. What remains pays for its next call.
+ * Top-up that a master sends a child for the gas of its call: twice the current maximum cost, since fees may rise before the coin arrives, less the
+ * child's coin beyond the amount that it sends. What remains pays for its next call. Zero if the child has enough. Also zero if it lacks more of the
+ * amount than the top-up would bring: a master does not pay the amount.
  */
-export function topUpOf({ cost, available }: { readonly cost: bigint; readonly available: bigint }): bigint {
-  if (available >= cost) return 0n
-  const short = cost * 2n - available
-  return short > 0n ? short : 0n
+export function topUpOf({ gas, value, native }: ChildCall): bigint {
+  const spare = native - value
+  if (spare >= gas || spare < -gas) return 0n
+  return gas * 2n - (spare > 0n ? spare : 0n)
 }
 
 /** The gas of calls at most, and who pays it. */
@@ -176,8 +186,8 @@ export function payGas(calls: readonly PricedCall[], terms: GasTerms): GasPaymen
     return { feeCoin: coin, rawFee, topUp: 0n }
   }
   const gas = feeOfCalls(calls, prices)
-  const spare = coin.address === undefined ? native - amount.required : native
-  const topUp = masterNative === undefined ? 0n : topUpOf({ cost: gas, available: spare > 0n ? spare : 0n })
+  const value = coin.address === undefined ? amount.required : 0n
+  const topUp = masterNative === undefined ? 0n : topUpOf({ gas, value, native })
   if (masterNative === undefined || topUp === 0n) {
     refuseShort([amount, { coin: feeCoin, required: gas, available: native }])
     return { feeCoin, rawFee: gas, topUp }

@@ -76,24 +76,25 @@ async function refill(ctx: Work, network: Network, waiting: WaitingRow): Promise
     ctx.log.warn({ transferId: waiting.transferId, value }, 'a master cannot pay for the gas that its child lacks')
 }
 
-/** Coin that the child lacks for its next call, in wei; zero while a block would include it at the fee that it can pay. */
+/** Coin that the child lacks for the gas of its next call, in wei; zero while a block would include it at the fee that it can pay. */
 async function lackOf(
-  ctx: Pick<Work, 'chains'>,
+  ctx: Pick<Work, 'chains' | 'log'>,
   waiting: WaitingRow,
   { asset: { network }, snapshot: { fees } }: Payer,
 ): Promise<bigint> {
-  const { sender, nonce, value, gasLimit, dataBytes } = waiting
+  const { transferId, sender, nonce, value, gasLimit, dataBytes } = waiting
   const chain = ctx.chains.on(network)
   const [[holding], next] = await Promise.all([
     chain.agreedHoldings([{ account: sender, tokens: [] }]),
     chain.transactionCount(sender),
   ])
   const native = holding?.native ?? 0n
-  const beside = value + l1FeeOf(fees.l1Fee, dataBytes)
-  const needed = beside + gasLimit * fees.baseFee
-  if (next !== nonce || native >= needed) return 0n
+  const l1Fee = l1FeeOf(fees.l1Fee, dataBytes)
+  if (next !== nonce || native >= value + l1Fee + gasLimit * fees.baseFee) return 0n
   const dearest = fees.maxFee > waiting.maxFee ? fees.maxFee : waiting.maxFee
-  return topUpOf({ cost: beside + gasLimit * dearest, available: native })
+  const lack = topUpOf({ gas: l1Fee + gasLimit * dearest, value, native })
+  if (lack === 0n) ctx.log.warn({ transferId, value, native }, 'a child lacks coin of the amount that it sends')
+  return lack
 }
 
 /** Stores the top-up under the master's lock, then the transfer's; returns whether the master can pay for it. */
