@@ -1,4 +1,5 @@
 import { fundToken } from '@purser/devnet'
+import { requireNetwork } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { refillChildren } from '../../src/features/transfers/refill.ts'
@@ -65,7 +66,7 @@ test('a node that hides the coin of a child makes its master send no more gas', 
   await untilPending(id, 2)
   hideCoin()
   stage.clock.forward(6_000)
-  await refillChildren.run(systemCtx(stage.world.server.deps))
+  await refillChildren.runOn(systemCtx(stage.world.server.deps), requireNetwork('base'))
   stage.node.tellTheTruth()
   expect(await mineUntilEnded(stage, id)).toMatchObject({ status: 'confirmed' })
   expect((await stepsOf(id)).map(({ kind }) => kind)).toEqual(['top-up', 'send'])

@@ -38,7 +38,6 @@ export function createTransferPorts(db: Db): TransferPorts {
     awaitedCursors: new Map(),
     unreportedPlace: { after: undefined },
     revokedCursors: new Map(),
-    refillCursors: new Map(),
     begunTransfers: createByOwner({ slots: 16, atOnce: 2 }),
   }
 }

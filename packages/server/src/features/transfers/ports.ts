@@ -92,8 +92,6 @@ export interface TransferPorts {
   readonly followedCursors: DueCursors
   /** Cursors of the lists of token approvals to check, by network: the last organisation of each list. */
   readonly revokedCursors: DueCursors
-  /** For each network, the last child that the previous run of top-ups reached. Absent after a run that reached all children. */
-  readonly refillCursors: Map<string, string>
   /** The block after which the search for replaced blocks continues, by network. */
   readonly awaitedCursors: Map<string, bigint>
   /** The transfer after which the next list of ends without a response continues. */

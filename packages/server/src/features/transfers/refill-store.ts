@@ -3,7 +3,7 @@ import { StoredBigInt, StoredHex } from '../../platform/db/columns.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/on-any-of.ts'
 import { id } from '../../platform/ids.ts'
-import { type DueCursors, listDueChecks } from '../plans/index.ts'
+import { type DueCursors, listDueChecks, shareOwnerSql } from '../plans/index.ts'
 import { columns, type TransferId, TransferRow } from './store.ts'
 
 /** A step of a child that is in no block yet, as last signed. */
@@ -27,12 +27,11 @@ export const WaitingRow = z.object({
 })
 export type WaitingRow = z.output<typeof WaitingRow>
 
-/** The steps to list: those of a network, signed before this instant, of children with a greater address. */
-export interface Waiting {
+/** The steps to list: those of a network that were signed before this instant, of at most this many children. */
+interface Waiting {
   readonly network: string
   readonly before: Date
-  /** Empty for the first page. */
-  readonly after: string
+  readonly most: number
 }
 
 /** A condition: whether any transaction on the networks is open, and so may wait for a block. */
@@ -44,21 +43,30 @@ export function mayAnyWait(networks: readonly string[]): Sql {
 }
 
 /**
- * Returns for each child without a top-up in progress the first step that waits for a block, in the order of their addresses, one page at a
- * time, so that neither a master that cannot pay nor a long queue delays other children.
+ * Returns for each child without a top-up in progress the first step that waits for a block: in shares of their owners, the first of each, then the
+ * second of each. The order of an owner's children is drawn anew each time, so that neither a master that cannot pay nor a long queue hides the others.
  */
-export function listWaiting(db: Queryable, { network, before, after }: Waiting): Promise<WaitingRow[]> {
+export function listWaiting(db: Queryable, { network, before, most }: Waiting): Promise<WaitingRow[]> {
   return db.many(
     WaitingRow,
     sql`
-    select distinct on (c.sender) t.id as transfer_id, s.kind = 'revoke' as is_revoke, t.organisation_id, t.environment, t.wallet_id, c.network,
-      c.sender, c.nonce, c.value::text as value, c.gas_limit::text as gas_limit, octet_length(c.data) as data_bytes, a.max_fee::text as max_fee
-    from transfers t join transfer_steps s on s.transfer_id = t.id join chain_transactions c on c.id = s.transaction_id
-    join lateral (select max_fee, created_at from transaction_attempts where transaction_id = c.id order by sequence desc limit 1) a on true
-    where (t.ended_at is null or s.kind = 'revoke') and t.wallet_id like 'cad%' and s.sender = t.from_address and c.status = 'sent' and a.created_at < ${before}
-      and c.network = ${network} and c.sender > ${after}
-      and not exists (select from transfer_steps r where r.transfer_id = t.id and r.kind = 'refill' and r.done_at is null)
-    order by c.sender, c.nonce limit 100`,
+    with waiting as materialized (
+      select distinct on (c.sender) t.id as transfer_id, s.kind = 'revoke' as is_revoke, t.organisation_id, t.environment, t.wallet_id, c.network,
+        c.sender, c.nonce, c.value::text as value, c.gas_limit::text as gas_limit, octet_length(c.data) as data_bytes, a.max_fee::text as max_fee
+      from transfers t join transfer_steps s on s.transfer_id = t.id join chain_transactions c on c.id = s.transaction_id
+      join lateral (select max_fee, created_at from transaction_attempts where transaction_id = c.id order by sequence desc limit 1) a on true
+      where (t.ended_at is null or s.kind = 'revoke') and t.wallet_id like 'cad%' and s.sender = t.from_address and c.status = 'sent'
+        and a.created_at < ${before} and c.network = ${network}
+        and not exists (select from transfer_steps r where r.transfer_id = t.id and r.kind = 'refill' and r.done_at is null)
+      order by c.sender, c.nonce
+    ), owners as (
+      select d.organisation_id, coalesce(${shareOwnerSql(sql`d.organisation_id`)}, d.organisation_id) as share_owner
+      from (select distinct organisation_id from waiting) d
+    ), dealt as (
+      select w.*, row_number() over (partition by o.share_owner order by random()) as rank from waiting w join owners o using (organisation_id)
+    )
+    select transfer_id, is_revoke, organisation_id, environment, wallet_id, network, sender, nonce, value, gas_limit, data_bytes, max_fee
+    from dealt order by rank, random() limit ${most}`,
   )
 }
 

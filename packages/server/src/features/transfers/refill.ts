@@ -1,8 +1,10 @@
 import { l1FeeOf, type Network } from '@purser/protocol'
-import { plainGas } from '../../chain/fees/costs.ts'
+import { feeOfGas, plainGas } from '../../chain/fees/costs.ts'
+import type { OfferedFees } from '../../chain/port.ts'
 import { instantOf } from '../../platform/clock.ts'
 import { isProblem } from '../../platform/errors.ts'
-import type { RecurringTask } from '../../platform/recurring-task.ts'
+import { inParallel } from '../../platform/in-parallel.ts'
+import type { RecurringTaskByNetwork } from '../../platform/recurring-task.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { topUpOf } from '../funds/index.ts'
 import { lockPayer, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
@@ -14,54 +16,61 @@ type Work = Omit<Ctx, 'tenant'>
 
 /** Milliseconds for which a step may wait for a block before its child is checked. */
 const waitMs = 5_000
+/** Most children of a network whose coin one run reads, and most of one request. */
+const [listedMax, readMax] = [1_000, 100]
+/** Most children of a network that one run tops up, and most at the same time. */
+const [refilledMax, atOnce] = [100, 8]
 
 /**
  * Sends children another top-up if fees have risen and their call costs more than they have. If the child can pay the current fee, its lane
- * raises the fee by itself. Idempotent: the transfer's lock permits one top-up at a time.
+ * raises the fee by itself. No owner waits for the children of another one. Idempotent: the transfer's lock permits one top-up at a time.
  */
-export const refillChildren: RecurringTask<Deps> = {
+export const refillChildren: RecurringTaskByNetwork<Deps> = {
   name: 'transfers.refill-children',
   everyMs: 2_000,
-  isDue: ({ chains }) => mayAnyWait(withCoinOf(chains).map(({ name }) => name)),
-  async run(ctx) {
-    await Promise.all(withCoinOf(ctx.chains).map((network) => refillOn(ctx, network)))
+  networks: ({ chains }) => chains.configured.filter(({ nativeCoin }) => nativeCoin !== null),
+  isDue: (networks) => mayAnyWait(networks),
+  async runOn(ctx, network) {
+    const before = instantOf(ctx.clock.now().getTime() - waitMs)
+    const waiting = await listWaiting(ctx.db, { network: network.name, before, most: listedMax })
+    if (waiting.length === 0) return
+    const short = await shortOf(ctx, network, waiting)
+    await inParallel(short.slice(0, refilledMax), atOnce, (one) =>
+      refill(ctx, network, one).catch((error: unknown) => {
+        ctx.log.warn({ err: error, transferId: one.transferId }, 'a child could not be sent gas; retrying')
+      }),
+    )
   },
 }
 
-function withCoinOf({ configured }: Work['chains']): readonly Network[] {
-  return configured.filter(({ nativeCoin }) => nativeCoin !== null)
-}
-
 /**
- * Tops up the children of one network. If its node is unavailable, the run ends, and other networks are not affected. The next run starts after the
- * child at which it ended, so that the same children are not always first.
+ * The children whose coin may not pay the current fee, in their order. Where the nodes do not agree on the coin of one, all that were read with it
+ * are among them: each is read by itself before it is topped up.
  */
-async function refillOn(ctx: Work, network: Network): Promise<void> {
-  const before = instantOf(ctx.clock.now().getTime() - waitMs)
-  const start = ctx.refillCursors.get(network.name) ?? ''
-  ctx.refillCursors.delete(network.name)
-  for (let after = start; ; ) {
-    const page = await listWaiting(ctx.db, { network: network.name, before, after })
-    for (const waiting of page) {
-      if (await refillSafely(ctx, network, waiting)) continue
-      ctx.refillCursors.set(network.name, waiting.sender)
-      return
-    }
-    const last = page.at(-1)
-    if (last === undefined) return
-    after = last.sender
-  }
+async function shortOf(
+  { chains }: Pick<Work, 'chains'>,
+  network: Network,
+  waiting: readonly WaitingRow[],
+): Promise<readonly WaitingRow[]> {
+  const chain = chains.on(network)
+  const fees = await chain.offeredFees()
+  const groups = Array.from({ length: Math.ceil(waiting.length / readMax) }, (_, index) =>
+    waiting.slice(index * readMax, (index + 1) * readMax),
+  )
+  const short = groups.map(async (group) => {
+    const questions = group.map(({ sender: account }) => ({ account, tokens: [] }))
+    const holdings = await chain.agreedHoldings(questions).catch((error: unknown) => {
+      if (!isProblem(error, 'chain-unavailable')) throw error
+      return []
+    })
+    return group.filter((one, index) => (holdings[index]?.native ?? 0n) < leastOf(one, fees))
+  })
+  return (await Promise.all(short)).flat()
 }
 
-/** Tops up a child. Returns false if the network's node is unavailable; after another failure the next child can be checked. */
-async function refillSafely(ctx: Work, network: Network, waiting: WaitingRow): Promise<boolean> {
-  try {
-    await refill(ctx, network, waiting)
-    return true
-  } catch (error) {
-    ctx.log.warn({ err: error, transferId: waiting.transferId }, 'a child could not be sent gas; retrying')
-    return !isProblem(error, 'chain-unavailable')
-  }
+/** Coin with which a block includes the call, in wei: its amount, and its gas at the base fee. */
+function leastOf({ value, gasLimit, dataBytes }: WaitingRow, { baseFee, l1Fee }: OfferedFees): bigint {
+  return value + l1FeeOf(l1Fee, dataBytes) + gasLimit * baseFee
 }
 
 async function refill(ctx: Work, network: Network, waiting: WaitingRow): Promise<void> {
@@ -82,17 +91,16 @@ async function lackOf(
   waiting: WaitingRow,
   { asset: { network }, snapshot: { fees } }: Payer,
 ): Promise<bigint> {
-  const { transferId, sender, nonce, value, gasLimit, dataBytes } = waiting
+  const { transferId, sender, nonce, value } = waiting
   const chain = ctx.chains.on(network)
   const [[holding], next] = await Promise.all([
     chain.agreedHoldings([{ account: sender, tokens: [] }]),
     chain.transactionCount(sender),
   ])
   const native = holding?.native ?? 0n
-  const l1Fee = l1FeeOf(fees.l1Fee, dataBytes)
-  if (next !== nonce || native >= value + l1Fee + gasLimit * fees.baseFee) return 0n
-  const dearest = fees.maxFee > waiting.maxFee ? fees.maxFee : waiting.maxFee
-  const lack = topUpOf({ gas: l1Fee + gasLimit * dearest, value, native })
+  if (next !== nonce || native >= leastOf(waiting, fees)) return 0n
+  const maxFee = fees.maxFee > waiting.maxFee ? fees.maxFee : waiting.maxFee
+  const lack = topUpOf({ gas: feeOfGas(waiting, { ...fees, maxFee }), value, native })
   if (lack === 0n) ctx.log.warn({ transferId, value, native }, 'a child lacks coin of the amount that it sends')
   return lack
 }
