@@ -1,5 +1,6 @@
-import { cctpFeeRecipient, fundNative, fundToken } from '@purser/devnet'
+import { cctpFeeRecipient, fundNative, fundToken, sendFromDevAccount } from '@purser/devnet'
 import { type Address, formatAmount } from '@purser/protocol'
+import { encodeFunctionData, parseAbi } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
@@ -58,6 +59,20 @@ test('where Circle has no fast transfer fee the burn is the standard one, and th
   expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed', toAmount: '50' })
   expect(await stage.usdcOn(stage.ethereum, body.toAddress)).toBe(50_000_000n)
   expect(thresholds[0]).toBe('000007d0')
+})
+
+test('a recipient that the USDC of the other chain refuses is refused before anything is burnt', async () => {
+  const master = await stage.aTraveller()
+  const body = bridgeOf(master)
+  await list('blacklist', body.toAddress)
+  const refusal = { reason: 'Blacklistable: account is blacklisted' }
+  for (const path of ['/wallet-infra/transfer/quote', '/wallet-infra/transfer']) {
+    const answered = await stage.world.call(stage.org.liveKey, 'POST', path, body)
+    expect([answered.status, codeOf(answered), answered.body], path).toMatchObject([422, 'transfer-reverted', refusal])
+  }
+  expect(await stage.usdcOn(stage.base, master.address)).toBe(100_000_000n)
+  await list('unBlacklist', body.toAddress)
+  expect(await stage.ended(await stage.send(body))).toMatchObject({ status: 'confirmed', toAmount: '49.995' })
 })
 
 test('without gas on the other chain the claim waits, and is sent once there is some', async () => {
@@ -218,6 +233,13 @@ test('the gas of the claim of a bridge that waited for another counts at the pri
   await stage.onBase.setAutomine(true)
   await Promise.all([first, second])
 })
+
+/** Lists or unlists an account at the USDC of Ethereum. */
+async function list(functionName: 'blacklist' | 'unBlacklist', account: Address): Promise<void> {
+  const abi = parseAbi(['function blacklist(address)', 'function unBlacklist(address)'])
+  const data = encodeFunctionData({ abi, functionName, args: [account] })
+  await sendFromDevAccount(stage.ethereum, stage.ethereum.tokens.USDC ?? '0x', data)
+}
 
 async function gasCounted(subjectId: string): Promise<bigint> {
   const { gas } = await stage.world.database.db.one(

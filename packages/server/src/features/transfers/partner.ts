@@ -23,6 +23,7 @@ async function requestQuote(
   const quoted = await partnerNamed(ctx, name).quote(request)
   if (!quoted.ok && quoted.undecodedCall !== undefined)
     ctx.log.warn({ partner: name, call: quoted.undecodedCall }, 'a partner offers a call that is not supported here')
+  if (!quoted.ok && quoted.reason === 'recipient-refused') throw fail('transfer-reverted', { reason: quoted.words })
   if (!quoted.ok && quoted.reason !== 'unsafe') throw fail('no-route', { partner: name, reason: quoted.reason })
   const unsafe = quoted.ok ? whyNotTaken(quoted.quote, request, ctx.clock.now()) : quoted.words
   if (!quoted.ok || unsafe !== undefined) {

@@ -1,4 +1,4 @@
-import { type Address, type Hex, multicall3Address, networkByName } from '@purser/protocol'
+import { type Address, encodeTransfer, type Hex, multicall3Address, networkByName } from '@purser/protocol'
 import { concat, decodeFunctionData, encodeAbiParameters, encodePacked, keccak256, pad, parseAbi, toHex } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
@@ -29,6 +29,8 @@ let cctp: RoutingPartner
 let answer: (requested: PartnerRequest) => PartnerResponse
 let used: boolean
 let refusal: string | undefined
+/** The reason with which the USDC of the destination refuses a call. */
+let tokenRefusal: (data: Hex) => string | undefined
 let isFinal: boolean
 /** The block number that contracts see. */
 let block: bigint
@@ -44,6 +46,7 @@ beforeEach(async () => {
   answer = () => ({ json: fees })
   ;[used, isFinal, block, chainHead, called] = [false, true, 100n, 100n, []]
   refusal = 'Nonce already used'
+  tokenRefusal = () => undefined
   sent = [messageSent(messageWith({ nonce: pad('0x'), rawFee: 0n, finalityExecuted: 0 }))]
   const reader: ChainReader = {
     call: async ({ name }: { readonly name: string }, to: Address, data: Hex) => {
@@ -58,7 +61,7 @@ beforeEach(async () => {
   const log = createLog({ level: 'silent' })
   const deliveries: DeliveryReader = {
     numberAtDepth: async () => (used && isFinal ? 1n : 0n),
-    refusalOf: async () => refusal,
+    refusalOf: async (_, call) => (call.to === request.to.token.address ? tokenRefusal(call.data) : refusal),
   }
   cctp = createCctp({ outbound, log, clock, reader, deliveries }, { baseUrl: iris.url, timeoutMs: 1_000 })
 })
@@ -119,6 +122,13 @@ test('there is no quote for unsupported chains, without a fee, or when the fee t
   expect(await cctp.quote(request)).toMatchObject({ ok: false, reason: 'amount-too-low' })
   answer = () => ({ json: [{ finalityThreshold: 1_000, minimumFee: -1 }] })
   await expect(cctp.quote(request)).rejects.toMatchObject({ code: 'partner-unavailable' })
+})
+
+test('nothing is burned for a recipient that the USDC of the other chain refuses', async () => {
+  const reason = 'Blacklistable: account is blacklisted'
+  tokenRefusal = (data) => (data === encodeTransfer(receiver, 0n) ? reason : undefined)
+  expect(await cctp.quote(request)).toEqual({ ok: false, reason: 'recipient-refused', words: reason })
+  expect(await cctp.quote({ ...request, toAddress: stranger })).toMatchObject({ ok: true })
 })
 
 const nonce = `0x${'ab'.repeat(32)}` as const

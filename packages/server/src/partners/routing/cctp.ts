@@ -1,4 +1,5 @@
 import {
+  encodeTransfer,
   type Hex,
   isHex,
   multicall3Address,
@@ -110,12 +111,14 @@ export const cctp: RoutingAdapter<{ readonly cctp?: CctpSettings }> = {
   open: (deps, account) => createCctp(deps, account.cctp ?? { baseUrl }),
 }
 
-async function quote(api: PartnerApi, { clock, reader }: CctpDeps, request: RouteRequest): Promise<Quoted> {
+async function quote(api: PartnerApi, { clock, reader, deliveries }: CctpDeps, request: RouteRequest): Promise<Quoted> {
   const [source, destination] = [request.from.network.cctp, request.to.network.cctp]
   const isUsdc = request.from.token.symbol === 'USDC' && request.to.token.symbol === 'USDC'
   if (source === null || destination === null || source.domain === destination.domain || !isUsdc) return notServed
   // The burned amount must be claimed on the destination chain, which needs a node there.
   await reader.blockNumber(request.to.network)
+  const refusal = await refusalOfRecipient(deliveries, request)
+  if (refusal !== undefined) return { ok: false, reason: 'recipient-refused', words: refusal }
   const fee = await chooseFee(api, source, destination)
   if (fee === undefined) return { ok: false, reason: 'no-route', words: 'Circle has no fee for these chains.' }
   const rawFee = feeOf(request.rawAmount, fee.minimumFee)
@@ -141,6 +144,17 @@ async function quote(api: PartnerApi, { clock, reader }: CctpDeps, request: Rout
       claimGas,
     },
   }
+}
+
+/**
+ * The reason with which the destination's USDC refuses any transfer to the recipient, as a majority of the nodes reports: it is blocked, or the token
+ * is paused. It would refuse the mint too, and what is burned does not come back. Undefined if it refuses nothing.
+ */
+function refusalOfRecipient(
+  deliveries: DeliveryReader,
+  { to: { network, token }, fromAddress, toAddress }: RouteRequest,
+): Promise<string | undefined> {
+  return deliveries.refusalOf(network, { from: fromAddress, to: token.address, data: encodeTransfer(toAddress, 0n) })
 }
 
 const notServed: Quoted = {

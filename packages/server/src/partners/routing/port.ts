@@ -131,14 +131,14 @@ export interface RouteQuote {
 }
 
 /**
- * `no-route`: there is no route. `amount-too-low`, `amount-too-high`: not for this amount. `unsafe`: the partner's calls fail the guard; `words`
- * names the broken rule.
+ * `no-route`: there is no route. `amount-too-low`, `amount-too-high`: not for this amount. `recipient-refused`: the token would not pay the recipient;
+ * `words` is its reason. `unsafe`: the partner's calls fail the guard; `words` names the broken rule.
  */
 export type Quoted =
   | { readonly ok: true; readonly quote: RouteQuote }
   | {
       readonly ok: false
-      readonly reason: 'no-route' | 'amount-too-low' | 'amount-too-high' | 'unsafe'
+      readonly reason: 'no-route' | 'amount-too-low' | 'amount-too-high' | 'recipient-refused' | 'unsafe'
       readonly words: string
       /** For the operator: the partner's call that has no decoder. */
       readonly undecodedCall?: string
