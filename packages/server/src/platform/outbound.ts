@@ -207,7 +207,7 @@ async function download(poolOf: (origin: string) => Pool, url: string, limits: D
   let at = new URL(url)
   try {
     for (let redirects = 0; redirects <= redirectsMax; redirects++) {
-      const { statusCode, headers, body } = await poolOf(at.origin).request({
+      const { statusCode, headers, body } = await requestWith(poolOf(at.origin), {
         path: `${at.pathname}${at.search}`,
         method: 'GET',
         headers: { 'accept-encoding': 'identity' },
