@@ -67,7 +67,9 @@ export function searchNodes<T>(
   until?.addEventListener('abort', stop)
   if (until?.aborted) stop()
   // The other nodes cannot help a single one.
-  const late = () => reject(fail('chain-unavailable', {}, new Error('most nodes do not end their search')))
+  const late = () => {
+    if (empty < needed) reject(fail('chain-unavailable', {}, new Error('most nodes do not end their search')))
+  }
   if (nodes.length > 1) void wait(searchMsMax, stopped).then(late)
   void begin()
   return promise.finally(() => {
