@@ -98,6 +98,38 @@ test.each(Object.entries(queues))(
   },
 )
 
+/** The tables of the queues that each network has. */
+const ofNetworks = Object.entries(queues).flatMap(([labels, { organisations, ...tables }]) =>
+  labels.includes('network=""') ? [] : Object.entries(tables).map(([table, own]) => ({ labels, table, own })),
+)
+const networkColumn = (own: Readonly<Record<string, string>>) => ('from_network' in own ? 'from_network' : 'network')
+const timeColumn = (own: Readonly<Record<string, string>>) => ('unknown_at' in own ? 'unknown_at' : 'created_at')
+
+test.each(ofNetworks)(
+  'a long queue of one network hides no other network and not its own oldest item: {$labels}',
+  async ({ labels, table, own }) => {
+    const { db, drop } = await freshDatabase()
+    onTestFinished(drop)
+    const [network, time] = [networkColumn(own), timeColumn(own)]
+    const rowsOf = (name: string, age: string, first: number, last: number) =>
+      fillTable(db, table, { ...own, [network]: `'${name}'`, [time]: `now() - interval '${age}'` }, { first, last })
+    await rowsOf('base', '1 minute', 1, 12_000)
+    // Payments have no index for their oldest.
+    await rowsOf('base', table === 'payments' ? '1 minute' : '2 hours', 12_001, 12_001)
+    await rowsOf('tempo', '5 hours', 12_002, 12_501)
+    const queue = labels.replace(/,network.*$/, '')
+    const metrics = createMetrics()
+    await showQueues({ db, metrics, log: createLog({ level: 'silent' }) })
+    const lines = (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith('purser_queue_'))
+    expect(lines).toEqual([
+      `purser_queue_depth{${queue},network="base"} 10000`,
+      `purser_queue_depth{${queue},network="tempo"} 500`,
+      expect.stringContaining(`purser_queue_age_seconds{${queue},network="base"} ${table === 'payments' ? 60 : 720}`),
+      expect.stringContaining(`purser_queue_age_seconds{${queue},network="tempo"} 1800`),
+    ])
+  },
+)
+
 test('the metrics show the balance of the settler on each network', async () => {
   await expect.poll(readMetrics).toContain('purser_settler_balance{network="base-sepolia",asset="ETH"} 100')
 })

@@ -14,7 +14,8 @@ export async function showQueues({ db, metrics, log }: Pick<Deps, 'db' | 'metric
   depths.reset()
   ages.reset()
   try {
-    for (const { queue, network, depth, ageSeconds } of await within(responseMsMax, listDepths(db), late)) {
+    const listed = db.tx(listDepths, { readsInOrder: true })
+    for (const { queue, network, depth, ageSeconds } of await within(responseMsMax, listed, late)) {
       depths.set({ queue, network }, depth)
       ages.set({ queue, network }, ageSeconds)
     }
