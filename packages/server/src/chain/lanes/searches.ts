@@ -6,7 +6,7 @@ interface Lost {
   readonly sender: Address
 }
 
-/** The means of a search. Its account's share has a place for it until it calls `wait`. */
+/** Passed to a search: a signal that stops it, and a function that gives its place in its account's share back while it only waits. */
 export interface OneSearch {
   readonly stopped: AbortSignal
   wait(): void

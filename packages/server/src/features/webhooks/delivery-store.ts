@@ -142,8 +142,8 @@ export interface EndingPlace {
 }
 
 /**
- * Ends up to 1,000 deliveries of one webhook that is off and has more than a transaction ends. One that is on again keeps the others,
- * which are delivered. Such webhooks take turns: `place` is moved on to this one. Returns whether it found one.
+ * Ends up to 1,000 deliveries of one webhook that is off and has more than a transaction ends. If the webhook is on again, its remaining deliveries
+ * are sent. Such webhooks take turns: `place` is moved on to this one. Returns whether it found one.
  */
 export function endNext(db: Db, now: Date, place: EndingPlace): Promise<boolean> {
   return db.tx(

@@ -280,7 +280,7 @@ async function sendAndWait(
   await ctx.witness.cover()
   const [sent] = await ctx.chains.on(network).sendTempo([payment.raw])
   const refused = sent?.outcome === 'refused' ? [{ ...payment, reason: refusalOf(sent) }] : []
-  // A node that lies, or that has the transaction in a block already, may refuse it.
+  // Nodes that have the transaction in a block already may refuse it.
   const unmined = refused.length === 0 ? refused : await filterUnmined(ctx, network.name, refused)
   if (unmined.length > 0) await ctx.db.tx((tx) => recordUncounted(tx, unmined))
   else await waitForChain(ctx, network, payment.id)
