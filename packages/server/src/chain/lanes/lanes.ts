@@ -117,7 +117,7 @@ class LaneWork {
   async stop(): Promise<void> {
     const drives = [...this.#drives.values()]
     await Promise.all([this.#poll.stop(), ...drives.map(({ loop }) => loop.stop())])
-    await Promise.all(drives.map(({ driver }) => driver.waitUntilIdle()))
+    await Promise.all(drives.map(({ driver }) => driver.stop()))
     await this.#leases.stop()
   }
 
@@ -256,8 +256,14 @@ export class LaneDriver {
     return Math.min(pollMsOf(network), ...[...this.#accounts.values()].map((account) => this.#pollMs(account, now)))
   }
 
-  /** Stops searches, and resolves when they and the following in progress have ended. */
+  /** Resolves when the following and the searches in progress have ended. */
   async waitUntilIdle(): Promise<void> {
+    await this.#following
+    await this.#base.searches.settled()
+  }
+
+  /** Stops searches, and resolves when they and the following in progress have ended. */
+  async stop(): Promise<void> {
     await Promise.all([this.#following, this.#base.searches.stop()])
   }
 

@@ -47,6 +47,8 @@ export function mayAnyWait(networks: readonly string[]): Sql {
  * second of each. The order of an owner's children is drawn anew each time, so that neither a master that cannot pay nor a long queue hides the others.
  */
 export function listWaiting(db: Queryable, { network, before, most }: Waiting): Promise<WaitingRow[]> {
+  // Each run has another time, and so another order.
+  const drawn = sql`md5(w.sender || ${before}::timestamptz::text)`
   return db.many(
     WaitingRow,
     sql`
@@ -63,10 +65,10 @@ export function listWaiting(db: Queryable, { network, before, most }: Waiting): 
       select d.organisation_id, coalesce(${shareOwnerSql(sql`d.organisation_id`)}, d.organisation_id) as share_owner
       from (select distinct organisation_id from waiting) d
     ), dealt as (
-      select w.*, row_number() over (partition by o.share_owner order by random()) as rank from waiting w join owners o using (organisation_id)
+      select w.*, row_number() over (partition by o.share_owner order by ${drawn}) as rank from waiting w join owners o using (organisation_id)
     )
     select transfer_id, is_revoke, organisation_id, environment, wallet_id, network, sender, nonce, value, gas_limit, data_bytes, max_fee
-    from dealt order by rank, random() limit ${most}`,
+    from dealt w order by rank, ${drawn} limit ${most}`,
   )
 }
 
