@@ -67,7 +67,7 @@ export function listDepths(db: Queryable): Promise<Depth[]> {
     Depth,
     sql`
     ${depthsOf('payments', openPayments)} union all
-    ${depthsOf('relays', sql`select created_at as since from relays where network = named.network and state = 'waiting' order by created_at`)} union all
+    ${depthsOf('relays', sql`select created_at as since from relays where network = named.network and state = 'waiting' and created_at > '-infinity' order by created_at`)} union all
     ${depthsOf('settler-transactions', sql`select created_at as since from chain_transactions where network = named.network and status <> 'final' and purpose = 'relays' order by created_at`)} union all
     ${depthsOf('wallet-transactions', sql`select created_at as since from chain_transactions where network = named.network and status <> 'final' and purpose <> 'relays' order by created_at`)} union all
     ${depthOf('events', waitingEvents)} union all

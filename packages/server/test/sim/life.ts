@@ -122,7 +122,7 @@ export class LaneTurns {
     const taken = kept.length === shares.length ? [] : await takeLeases(this.#db, shares, holder)
     this.#leases = [...kept, ...taken]
     await this.#driver.turn({ scope: scopeOf(this.#network.name), ...holder, leases: this.#leases })
-    await this.#driver.waitUntilIdle()
+    await this.#driver.waitUntilIdle('finished')
   }
 }
 

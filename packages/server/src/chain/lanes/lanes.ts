@@ -117,7 +117,7 @@ class LaneWork {
   async stop(): Promise<void> {
     const drives = [...this.#drives.values()]
     await Promise.all([this.#poll.stop(), ...drives.map(({ loop }) => loop.stop())])
-    await Promise.all(drives.map(({ driver }) => driver.stop()))
+    await Promise.all(drives.map(({ driver }) => driver.waitUntilIdle('stopped')))
     await this.#leases.stop()
   }
 
@@ -193,8 +193,7 @@ const idleMsMax = 10_000
 /** Signer lookups at the same time. */
 const signersAtOnce = 8
 /** Most accounts in one batch (at most the transactions of one send), and most transactions whose receipts one request reads. */
-const sendersAtOnce = 50
-const followedAtOnce = 200
+const [sendersAtOnce, followedAtOnce] = [50, 200]
 
 interface DriverOptions extends LanesOptions {
   readonly network: Network
@@ -256,15 +255,10 @@ export class LaneDriver {
     return Math.min(pollMsOf(network), ...[...this.#accounts.values()].map((account) => this.#pollMs(account, now)))
   }
 
-  /** Resolves when the following and the searches in progress have ended. */
-  async waitUntilIdle(): Promise<void> {
+  /** Resolves when the following in progress has ended, and then the searches, all of them stopped, or each at its own end. */
+  async waitUntilIdle(searches: 'stopped' | 'finished'): Promise<void> {
     await this.#following
-    await this.#base.searches.settled()
-  }
-
-  /** Stops searches, and resolves when they and the following in progress have ended. */
-  async stop(): Promise<void> {
-    await Promise.all([this.#following, this.#base.searches.stop()])
+    await this.#base.searches[searches === 'stopped' ? 'stop' : 'settled']()
   }
 
   #signerOf(account: Address): LaneSigner {

@@ -1,5 +1,6 @@
 -- The oldest items of each queue by network, which the metrics count apart from those of all others.
-create index concurrently if not exists relays_waiting_by_network on relays (network, created_at) where state = 'waiting';
+-- Only a statement that names this bound can use it: the relayer's own statements have better indexes.
+create index concurrently if not exists relays_waiting_by_network on relays (network, created_at) where state = 'waiting' and created_at > '-infinity';
 create index concurrently if not exists chain_transactions_of_settlers on chain_transactions (network, created_at)
   where status <> 'final' and purpose = 'relays';
 create index concurrently if not exists chain_transactions_of_wallets on chain_transactions (network, created_at)
