@@ -93,7 +93,8 @@ test('each response to a key names its organisation, also a refusal for its scop
   }
   expect(await named(keys.get('read') ?? '')).toEqual([200, org.id])
   expect(await named(keys.get('money') ?? '')).toEqual([403, org.id])
-  expect(await named(`${org.testKey.slice(0, -1)}x`)).toEqual([401, null])
+  const other = org.testKey.endsWith('x') ? 'y' : 'x'
+  expect(await named(`${org.testKey.slice(0, -1)}${other}`)).toEqual([401, null])
   expect(await named('')).toEqual([401, null])
 })
 
