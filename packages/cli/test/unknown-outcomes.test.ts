@@ -91,6 +91,14 @@ test('a payment that waits for an approval ends with 3, and prints what finishes
   expect([json.code, JSON.parse(json.stdout)]).toEqual([3, { ...waiting.body, idempotencyKey: 'report-7', advice }])
 })
 
+test('the repeat of a payment that was approved meanwhile ends with 3 too, and prints what finishes it', async () => {
+  fake.script('', { status: 201, body: { ...waiting.body, approval: { id: 'apr_1', status: 'granted' } } })
+  const { code, stdout } = await ran([...pay, '--idempotency-key', 'report-7'], { env: env(), fetch: globalThis.fetch })
+  const advice =
+    'The payment is approved. Run the same command within an hour of the approval with --approved-payment-id wtx_1 --idempotency-key approved-wtx_1.'
+  expect([code, stdout]).toEqual([3, `wtx_1: 0.01 USDC, pending\n${advice}\n`])
+})
+
 test('a payment that was approved is finished', async () => {
   const paid = { ...waiting.body, outcome: 'paid', response: { status: 200, body: 'goods' }, approval: null }
   fake.script('', { status: 201, body: paid })

@@ -227,8 +227,8 @@ function isPrivateKey(text: string): boolean {
 }
 
 /**
- * The waits after which the service responds later than clients wait by default, which is 30 seconds, with the most milliseconds that are in time. After
- * the facilitator's wait, a transaction that is being signed has three more seconds.
+ * The configured waits that are too long for clients, which give up after 30 seconds by default. `inTimeMs` is the longest wait that still responds before
+ * that: after the facilitator's wait, a transaction that is being signed has three more seconds.
  */
 export function longWaits({ settleWaitMs, facilitatorWaitMs }: Pick<Config, 'settleWaitMs' | 'facilitatorWaitMs'>) {
   const waits = [

@@ -84,6 +84,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
   try {
     const opened = await openPorts(config, overrides)
     closing.defer(() => opened.close())
+    closing.defer(() => opened.stopChains())
     return buildFeatures(config, overrides, { opened, closing })
   } catch (error) {
     // The error that began this is thrown.

@@ -55,13 +55,18 @@ interface Paid {
 
 /**
  * 0 if the seller delivered. 1 if it refused the payment. 2 if it may have taken the payment and delivered nothing. 3 if
- * the payment waits for an approval.
+ * the payment waits for an approval, or is approved and not paid yet.
  */
 function exitCodeOf(result: unknown): Outcome['exitCode'] {
   const { response, outcome } = result as Paid
-  if (acceptedExitCode(result) === 3) return 3
+  if (acceptedExitCode(result) === 3 || isToFinish(result as Paid)) return 3
   if (outcome === 'unknown') return 2
   return response !== null && response !== undefined && response.status < 400 ? 0 : 1
+}
+
+/** Whether a person has approved the payment, which its own command has not paid yet: the repeat of a first one shows that. */
+function isToFinish({ approval, status, outcome, response }: Paid): boolean {
+  return approval?.status === 'granted' && status === 'pending' && outcome == null && response == null
 }
 
 /** The next command, with the key for it, if nothing is decided yet. The key after an approval is the same each time. */
@@ -71,6 +76,11 @@ function adviceOf(result: Paid, key: string): string | undefined {
       'After the approval, run the same command within an hour with ' +
       `--approved-payment-id ${result.id} --idempotency-key approved-${result.id}. ` +
       `Until then, run it only with --idempotency-key ${key}: with another key it is another payment.`
+    )
+  if (isToFinish(result))
+    return (
+      'The payment is approved. Run the same command within an hour of the approval with ' +
+      `--approved-payment-id ${result.id} --idempotency-key approved-${result.id}.`
     )
   if (result.outcome !== 'unknown') return undefined
   return `To look again, run the same command within 24 hours with --idempotency-key ${key}. With another key it pays again.`

@@ -133,7 +133,7 @@ class Account(TypedDict):
     name: Optional[str]
     """Name of the person; null if none is known."""
     organisations: List["Membership"]
-    """Organisations of the account, the latest first."""
+    """Organisations of the account, the latest first; for an API key only its own."""
     invitations: List["AccountInvitationsItem"]
     """Organisations that invited the account, which has not accepted; `id` names the invitation."""
 

@@ -4041,7 +4041,7 @@ export interface components {
             readonly email: string;
             /** @description Name of the person; null if none is known. */
             readonly name: string | null;
-            /** @description Organisations of the account, the latest first. */
+            /** @description Organisations of the account, the latest first; for an API key only its own. */
             readonly organisations: readonly components["schemas"]["Membership"][];
             /** @description Organisations that invited the account, which has not accepted; `id` names the invitation. */
             readonly invitations: readonly {

@@ -34,10 +34,12 @@ function depthsOf(queue: string, inOrder: Sql): Sql {
 }
 
 /**
- * Open payments of a network, in no order: of more than 10,000 the age is that of any. Months of payments have no index for it, because each index
- * counts toward the locks of the server; what delays a payment is in the queues of relays and transactions.
+ * Open payments, in no order: of more than 10,000 any are counted, so that one network may hide another. Months of payments have no index for it, because
+ * each index counts toward the locks of the server; what delays a payment is in the queues of relays and transactions.
  */
-const openPayments = sql`select created_at as since from payments where network = named.network and status in ('verified', 'settling')`
+const openPayments = sql`
+  select 'payments'::text as queue, network, ${columns} from (
+    select network, created_at as since from payments where status in ('verified', 'settling') limit ${depthMax}) as waiting group by network`
 
 /** Events without all of their deliveries. Their ids are in the order of time. */
 const waitingEvents = sql`
@@ -66,7 +68,7 @@ export function listDepths(db: Queryable): Promise<Depth[]> {
   return db.many(
     Depth,
     sql`
-    ${depthsOf('payments', openPayments)} union all
+    ${openPayments} union all
     ${depthsOf('relays', sql`select created_at as since from relays where network = named.network and state = 'waiting' and created_at > '-infinity' order by created_at`)} union all
     ${depthsOf('settler-transactions', sql`select created_at as since from chain_transactions where network = named.network and status <> 'final' and purpose = 'relays' order by created_at`)} union all
     ${depthsOf('wallet-transactions', sql`select created_at as since from chain_transactions where network = named.network and status <> 'final' and purpose <> 'relays' order by created_at`)} union all

@@ -120,6 +120,22 @@ test('money of a flagged sender that was seen after the sweep was requested is n
   expect((await world.database.db.one(z.object({ count: z.bigint() }), sent)).count).toBe(1n)
 })
 
+test('a planned sweep waits while a trace of flagged money in its token is unfinished', async () => {
+  const family = await aFamily(world, org, chain, { count: 1 })
+  const requested = await sweep(world, org, family)
+  const { db } = world.database
+  await db.run(sql`
+    insert into taint_traces (organisation_id, environment, wallet_id, network, token, block_number, first_block)
+    values (${org.id}, 'test', 'cad_other', 'base-sepolia', ${chain.tokens.USDC}, 2, 1)`)
+  const sent = sql`select count(*) as count from relays where subject_id like ${`${requested.body.id} %`} and state = 'included'`
+  const sentCount = async () => Number((await db.one(z.object({ count: z.bigint() }), sent)).count)
+  await pass()
+  await pass()
+  expect(await sentCount()).toBe(0)
+  await db.run(sql`delete from taint_traces where organisation_id = ${org.id}`)
+  await expect.poll(async () => pass().then(sentCount)).toBe(1)
+})
+
 test('a sweep that waits for the gas budget of its organisation does not delay those of others', async () => {
   const family = await aFamily(world, org, chain, { count: 1 })
   const turnOf = (id: string) =>

@@ -20,7 +20,7 @@ export function WithdrawalBadge({ status, approval }: Pick<Withdrawal, 'status' 
 const refunds: Readonly<Record<string, string>> = {
   none: 'No tokens had left the wallet.',
   expected: 'The tokens are on their way back to the wallet.',
-  done: 'The tokens are back in the wallet.',
+  done: 'The payout partner reports that it sent the tokens back to the wallet.',
   held: 'The payout partner still has the tokens. The operator of this service must resolve it with the partner.',
 }
 

@@ -24,12 +24,14 @@ const Membership = z.strictObject({
   suspensionReason: z.string().nullable().describe('Why it was suspended; null if it is active.'),
 })
 
-/** The account behind the calling key, and the organisations that it is a member of, the latest first. */
+/** The account of the caller; for a key, the account of its creator and the key's organisation. */
 const Account = z.strictObject({
   id: id('acc'),
   email: z.string().describe('E-mail address of the account.'),
   name: z.string().nullable().describe('Name of the person; null if none is known.'),
-  organisations: z.array(Membership).describe('Organisations of the account, the latest first.'),
+  organisations: z
+    .array(Membership)
+    .describe('Organisations of the account, the latest first; for an API key only its own.'),
   invitations: z.array(Membership.extend({ invitedAt: Instant.describe('When the account was invited.') })).meta({
     description: 'Organisations that invited the account, which has not accepted; `id` names the invitation.',
   }),
@@ -88,8 +90,8 @@ export const accountOperations: readonly Operation<Deps>[] = [
 ]
 
 /**
- * Returns the account of the person who calls, or the one that created the calling key. A key is often in the hands of others, who learn of no other
- * organisation of that account.
+ * Returns the account of the person who calls, or the one that created the calling key. A key is often in the hands of others, so of the account's
+ * organisations it shows its own alone. It shows the open invitations too, because a key may accept one.
  */
 async function getAccount(ctx: Pick<Ctx, 'actor' | 'db' | 'tenant'>): Promise<Account> {
   const account = await callersAccount(ctx, ctx.db)

@@ -44,7 +44,7 @@ export const refillChildren: RecurringTaskByNetwork<Deps> = {
 }
 
 /**
- * The children whose coin may not pay the current fee, in their order. Where the nodes do not agree on the coin of one, all that were read with it
+ * The children whose coin may not pay the current fee, in their order, except those that lack so much of the amount that no top-up helps. Where the nodes do not agree on the coin of one, all that were read with it
  * are among them: each is read by itself before it is topped up.
  */
 async function shortOf(
@@ -63,7 +63,10 @@ async function shortOf(
       if (!isProblem(error, 'chain-unavailable')) throw error
       return []
     })
-    return group.filter((one, index) => (holdings[index]?.native ?? 0n) < leastOf(one, fees))
+    return group.filter((one, index) => {
+      const native = holdings[index]?.native
+      return native === undefined || (native < leastOf(one, fees) && native >= one.value - gasOf(one, fees))
+    })
   })
   return (await Promise.all(short)).flat()
 }
@@ -87,22 +90,25 @@ async function refill(ctx: Work, network: Network, waiting: WaitingRow): Promise
 
 /** Coin that the child lacks for the gas of its next call, in wei; zero while a block would include it at the fee that it can pay. */
 async function lackOf(
-  ctx: Pick<Work, 'chains' | 'log'>,
+  { chains }: Pick<Work, 'chains'>,
   waiting: WaitingRow,
   { asset: { network }, snapshot: { fees } }: Payer,
 ): Promise<bigint> {
-  const { transferId, sender, nonce, value } = waiting
-  const chain = ctx.chains.on(network)
+  const { sender, nonce, value } = waiting
+  const chain = chains.on(network)
   const [[holding], next] = await Promise.all([
     chain.agreedHoldings([{ account: sender, tokens: [] }]),
     chain.transactionCount(sender),
   ])
   const native = holding?.native ?? 0n
   if (next !== nonce || native >= leastOf(waiting, fees)) return 0n
+  return topUpOf({ gas: gasOf(waiting, fees), value, native })
+}
+
+/** The cost of the call's gas at most, in wei, with the fee that it was signed with or the current one. */
+function gasOf(waiting: WaitingRow, fees: Pick<OfferedFees, 'maxFee' | 'l1Fee'>): bigint {
   const maxFee = fees.maxFee > waiting.maxFee ? fees.maxFee : waiting.maxFee
-  const lack = topUpOf({ gas: feeOfGas(waiting, { ...fees, maxFee }), value, native })
-  if (lack === 0n) ctx.log.warn({ transferId, value, native }, 'a child lacks coin of the amount that it sends')
-  return lack
+  return feeOfGas(waiting, { ...fees, maxFee })
 }
 
 /** Stores the top-up under the master's lock, then the transfer's; returns whether the master can pay for it. */

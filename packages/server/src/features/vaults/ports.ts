@@ -31,12 +31,12 @@ export interface GivenDocument {
   readonly sha256: string
 }
 
-/** Dependencies of the feature vaults. */
 /** The last organisation that the previous list of due vaults visited; undefined if the next one begins with the first. */
 export interface DueVaultsPlace {
   after: string | undefined
 }
 
+/** Dependencies of the feature vaults. */
 export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
   /** The store of the files' bytes. */
   readonly blobs: BlobStore

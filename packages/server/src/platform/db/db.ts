@@ -46,7 +46,7 @@ interface TxOptions {
    * connection keeps their plans.
    */
   readonly readsInOrder?: boolean
-  /** Whether its statements may take any time. Otherwise each has the limit of the database's other statements. */
+  /** Whether its statements have no time limit, for work on a whole month. Otherwise each has `statementTimeoutMs`. */
   readonly takesAnyTime?: boolean
   /**
    * Whether its statements find rows by keys, of which each is given a list. Without this, the planner plans such a statement anew for each length

@@ -224,7 +224,7 @@ export function openServerPool(options: PoolOptions): ServerPool {
   return { pool, servers, sessions, send }
 }
 
-/** Sets the limits of time, zero too, which the driver does not send as a start parameter and a pooler refuses as one. Refuses a server that takes no writes where one is needed. */
+/** Sets the time limits by a statement: the driver sends no zero as a start parameter, and a pooler refuses any. Refuses a server without writes where one is needed. */
 async function introduce(
   { servers, sessions, send }: Omit<ServerPool, 'pool'>,
   { statementTimeoutMs, pooler, onConnect }: PoolOptions,

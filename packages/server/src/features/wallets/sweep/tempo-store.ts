@@ -6,7 +6,7 @@ import { keyOf, listPlannedNames } from './relay-store.ts'
 import { columns, isScreened, keysOf, SweepTransferRow, type TransferKey } from './transfer-store.ts'
 
 const PlannedRow = SweepTransferRow.extend({ shareOwner: z.string(), isScreened: z.boolean() })
-/** `isScreened`: the senders of its child's recent deposits are screened. */
+/** `isScreened`: the senders of its child's recent deposits are screened, and no trace of flagged money is unfinished. */
 export type PlannedRow = z.output<typeof PlannedRow>
 
 /** Transfers of a network without a transaction, in shares of their owners, those that were tried longest ago first. The transaction must read in order. */

@@ -40,13 +40,19 @@ export function keysOf(transfers: readonly TransferKey[]): Sql {
   return sql`select * from unnest(${sweepIds}::text[], ${childIds}::text[])`
 }
 
-/** Condition on `sweep_transfers t`: the child has no money on hold from an unscreened sender, since that may be part of the transfer. */
+/**
+ * Condition on `sweep_transfers t`: the child has no money on hold from an unscreened sender, since that may be part of the transfer, and no trace of
+ * flagged money in the token is unfinished, since it may reach the child.
+ */
 export const isScreened: Sql = sql`not exists (
     select from wallet_transactions w
     where w.organisation_id = t.organisation_id and w.environment = t.environment and w.wallet_id = t.child_address_id
       and w.network = t.network and lower(w.token) = lower(t.asset) and w.direction = 'in' and w.status <> 'withdrawn'
       and w.aml_status = 'pending' and w.on_hold
-      and w.created_at < t.created_at + interval '5 minutes')`
+      and w.created_at < t.created_at + interval '5 minutes')
+  and not exists (
+    select from taint_traces x where x.organisation_id = t.organisation_id and x.environment = t.environment and x.network = t.network
+      and lower(x.token) = lower(t.asset))`
 
 const AmountRow = z.object({ walletId: z.string(), amount: StoredBigInt })
 

@@ -46,8 +46,6 @@ export const WithdrawalRow = z.object({
   exchangeRate: z.string().nullable(),
   payoutAmount: z.string().nullable(),
   transferId: id('wtx').nullable(),
-  completedEventId: id('evt').nullable(),
-  failedEventId: id('evt').nullable(),
   createdAt: z.date(),
   completedAt: z.date().nullable(),
   failedAt: z.date().nullable(),
@@ -59,7 +57,7 @@ export type WithdrawalRow = z.output<typeof WithdrawalRow>
 
 const columns = sql`id, organisation_id, environment, wallet_id, from_address, chain, network, token, decimals, raw_amount, bank_account_id,
   currency, reference, metadata, status, reason, partner, partner_account_id, payout_id, deposit_address, refund, fee_amount, exchange_rate,
-  payout_amount, transfer_id, completed_event_id, failed_event_id, created_at, completed_at, failed_at, approval_id, released_at`
+  payout_amount, transfer_id, created_at, completed_at, failed_at, approval_id, released_at`
 
 export type NewWithdrawalRow = Pick<
   WithdrawalRow,

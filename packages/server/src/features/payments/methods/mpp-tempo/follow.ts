@@ -76,7 +76,7 @@ async function followRows(ctx: System, network: Network, rows: readonly SentRow[
     const failureReason = sanctionedReason({ screening: ctx.screening, tenant: row }, row)
     return failureReason === undefined ? [] : [{ ...row, failureReason }]
   })
-  await freeRefused(ctx, listed)
+  await freeRefused(ctx, await filterUnmined(ctx, network.name, listed))
   const allowed = left.filter(({ id }) => !listed.some((one) => one.id === id))
   const sent = await chain.sendTempo(allowed.map(({ settlement }) => settlement.raw))
   const refused = allowed.flatMap((row, index) => {
