@@ -17,7 +17,7 @@ export function approvalScenarios({ dev, purserOf, browser, open }: Stage, demoD
   async function joinAsAdmin(email: string) {
     await open({}, async (page) => {
       await page.goto(`${dev().dashboardUrl}/test/team`)
-      await page.getByRole('button', { name: 'Invite' }).click()
+      await page.getByRole('button', { name: 'Invite', exact: true }).click()
       await page.getByRole('dialog').getByLabel('Email').fill(email)
       await page.getByRole('dialog').getByLabel('Admin').check()
       await page.getByRole('dialog').getByRole('button', { name: 'Invite as admin' }).click()

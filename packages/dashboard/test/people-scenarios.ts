@@ -185,7 +185,7 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
     const email = 'ann@example.com'
     await open({}, async (page, { faults }) => {
       await page.goto(`${dev().dashboardUrl}/test/team`)
-      await page.getByRole('button', { name: 'Invite' }).click()
+      await page.getByRole('button', { name: 'Invite', exact: true }).click()
       await page.getByRole('dialog').getByLabel('Email').fill(email)
       await page.getByRole('dialog').getByLabel('Viewer').check()
       await page.getByRole('dialog').getByRole('button', { name: 'Invite as viewer' }).click()
