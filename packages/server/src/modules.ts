@@ -81,13 +81,13 @@ const keepMonths: RecurringTask<PlatformDeps> = {
 /** Opens the ports, and builds the features on them. If a feature fails to be built, what was opened is closed. */
 export async function createModules(config: Config, overrides: Overrides = {}) {
   const closing = new AsyncDisposableStack()
+  const opened = await openPorts(config, overrides)
+  closing.defer(() => opened.close())
   try {
-    const opened = await openPorts(config, overrides)
-    closing.defer(() => opened.close())
-    closing.defer(() => opened.stopChains())
     return buildFeatures(config, overrides, { opened, closing })
   } catch (error) {
     // The error that began this is thrown.
+    await opened.stopChains().catch(() => undefined)
     await closing.disposeAsync().catch(() => undefined)
     throw error
   }
