@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { feeInToken } from '../../chain/fees/costs.ts'
-import { shortagesOf, topUpOf } from './needs.ts'
+import { contendedBy, retryOnContention, shortagesOf, topUpOf } from './needs.ts'
 
 const usdc = { symbol: 'USDC', decimals: 6, address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' } as const
 const ether = { symbol: 'ETH', decimals: 18, address: undefined } as const
@@ -63,4 +63,15 @@ test('a top-up does not pay for the amount that a child sends, except for what e
   expect(topUpOf({ ...terms, native: 990n })).toBe(20n)
   expect(topUpOf({ ...terms, native: 989n })).toBe(0n)
   expect(topUpOf({ ...terms, native: 0n })).toBe(0n)
+})
+
+test('work that other requests keep from its money for ten seconds is refused for now and not for too little money', async () => {
+  let seconds = 0
+  const clock = { now: () => new Date(1_800_000_000_000 + seconds * 1_000), newUuid: () => crypto.randomUUID() }
+  const work = async (): Promise<never> => {
+    seconds += 4
+    throw contendedBy({ coin: usdc, rawAmount: 5n, feeCoin: ether, rawFee: 1n })
+  }
+  await expect(retryOnContention({ clock }, work)).rejects.toMatchObject({ code: 'service-unavailable' })
+  expect(seconds).toBe(12)
 })

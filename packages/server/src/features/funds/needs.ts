@@ -3,7 +3,7 @@ import { fail as failChain } from '../../chain/errors.ts'
 import { feeInToken, feeOfCalls, feeOfGas, type PricedCall, type Prices, plainFee } from '../../chain/fees/costs.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
-import { defineErrors, isProblem } from '../../platform/errors.ts'
+import { defineErrors, failPlatform, isProblem } from '../../platform/errors.ts'
 import {
   type BookPort,
   bookingMsMax,
@@ -84,8 +84,8 @@ interface Cost {
 }
 
 /**
- * Retries work with a new snapshot while other requests reserve the money first, for at most ten seconds. The final refusal is about the
- * real balance. Each retry follows a reservation of another request, so one of several always succeeds.
+ * Retries work with a new snapshot while other requests reserve the money first. Each retry follows a reservation of another request, so one of
+ * several always succeeds. Throws 503 `service-unavailable` after ten seconds: whether the funds are short is unknown, and nothing is stored.
  */
 export async function retryOnContention<T>({ clock }: { readonly clock: Clock }, work: () => Promise<T>): Promise<T> {
   const until = clock.now().getTime() + contendedMsMax
@@ -94,7 +94,8 @@ export async function retryOnContention<T>({ clock }: { readonly clock: Clock },
       return await work()
     } catch (error) {
       const isContended = error instanceof Error && error.cause === contended
-      if (!isContended || clock.now().getTime() >= until) throw error
+      if (!isContended) throw error
+      if (clock.now().getTime() >= until) throw failPlatform('service-unavailable', {}, contended)
     }
   }
 }

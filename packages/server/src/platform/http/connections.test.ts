@@ -68,9 +68,8 @@ let database: TestDatabase
 let server: HttpServer
 let port = 0
 
-beforeAll(async () => {
-  database = await freshDatabase()
-  server = createHttpServer({
+const toyServer = (): HttpServer =>
+  createHttpServer({
     deps: toyDeps(database.db),
     operations: bindOperations(toyDeps(database.db), operations),
     pages: [],
@@ -80,6 +79,10 @@ beforeAll(async () => {
     trustProxy: false,
     bodyMsMax,
   })
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  server = toyServer()
   port = (await server.listen(0, '127.0.0.1')).port
 })
 afterAll(async () => {
@@ -191,4 +194,27 @@ test('a streamed body may be slow for any time, and its connection’s next requ
   request.emit('end')
   request.socket.emit('timeout')
   expect([request.socket.timeout, request.destroyed]).toEqual([0, false])
+})
+
+test('a server that closes responds to all requests that wait on connections which it has not accepted', async () => {
+  const closing = toyServer()
+  const { port: itsPort } = await closing.listen(0, '127.0.0.1')
+  const body = JSON.stringify({ name: 'waiting' })
+  const head = `POST /toys HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`
+  const responses = Array.from({ length: 40 }, async () => {
+    const socket = net.connect(itsPort, '127.0.0.1')
+    let received = ''
+    socket.on('error', () => undefined)
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      received += text
+    })
+    const closed = once(socket, 'close')
+    socket.write(head + body)
+    await closed
+    return received.split('\r\n')[0]
+  })
+  // The connections are in the kernel's queue once this has run, and none is accepted.
+  await new Promise((resolve) => process.nextTick(resolve))
+  await closing.close()
+  expect(await Promise.all(responses)).toEqual(Array.from({ length: 40 }, () => 'HTTP/1.1 200 OK'))
 })

@@ -112,8 +112,10 @@ export function proxiesOf(
   return proxies === false ? false : [...proxies]
 }
 
-/** Turns of the event loop in which waiting connections are accepted and sent requests are read, so that none of them is cut. */
+/** Turns of the event loop after the last accepted connection, in which the requests that were sent are read, so that none of them is cut. */
 const receiveTurns = 3
+/** Longest that waiting connections are accepted: under load new ones arrive all the time. */
+const receiveMsMax = 1_000
 
 const closeIdleEveryMs = 50
 
@@ -122,9 +124,22 @@ const closeIdleEveryMs = 50
  * whose body still arrives after its response is not idle when the close begins, and would stay open for the keep-alive timeout.
  */
 export async function beginClose(server: Server): Promise<void> {
-  for (let turn = 0; turn < receiveTurns; turn++) await new Promise((resolve) => setImmediate(resolve))
+  await receiveArrived(server)
   const timer = setInterval(() => server.closeIdleConnections(), closeIdleEveryMs)
   server.once('close', () => clearInterval(timer))
+}
+
+/** libuv accepts one connection in a turn of the event loop, so that the turns continue while connections are waiting. */
+async function receiveArrived(server: Server): Promise<void> {
+  let turns = 0
+  const accepted = (): void => {
+    turns = 0
+  }
+  server.on('connection', accepted)
+  const until = performance.now() + receiveMsMax
+  for (; turns < receiveTurns && performance.now() < until; turns++)
+    await new Promise((resolve) => setImmediate(resolve))
+  server.off('connection', accepted)
 }
 
 /**
