@@ -54,17 +54,23 @@ export class Reply {
   readonly headers: Readonly<Record<string, string>>
   /** Whether the outcome is still open, so that a repeat with the same Idempotency-Key returns the later state. */
   readonly isOpen: boolean
+  /**
+   * Whether nothing was committed and a repeat runs again: the key of an operation whose `idempotency` is `intent` is released. A key that is
+   * tied to a resource is never released.
+   */
+  readonly runsAgain: boolean
 
   constructor(
     status: number,
     body: unknown,
     headers: Readonly<Record<string, string>> = {},
-    { isOpen = status === 202 }: { readonly isOpen?: boolean } = {},
+    { isOpen = status === 202, runsAgain = false }: { readonly isOpen?: boolean; readonly runsAgain?: boolean } = {},
   ) {
     this.status = status
     this.body = body
     this.headers = headers
     this.isOpen = isOpen
+    this.runsAgain = runsAgain
   }
 }
 

@@ -277,6 +277,76 @@ test('a payment above the approval limit waits, and its URL is paid with a fresh
   expect(responseOf(paid)).toMatchObject({ status: 200, body: 'goods' })
 })
 
+/** A seller that answers its first requests with these statuses, and is `aSeller` after that. */
+async function aFailingSeller(statuses: readonly number[], unpaid: ReturnType<typeof challengeOf>) {
+  const left = [...statuses]
+  const paidWith: unknown[] = []
+  const url = await sellers.serve(
+    createServer((req, res) => {
+      const failure = left.shift()
+      if (failure !== undefined) return res.writeHead(failure).end('a'.repeat(failure === 200 ? 70_000 : 1))
+      const credential = req.headers['payment-signature']
+      if (credential === undefined) return res.writeHead(402, unpaid.headers).end('{}')
+      paidWith.push(credential)
+      return res.end('goods')
+    }),
+  )
+  return { url, paidWith }
+}
+
+test('a repeat after a seller failed before anything was paid pays once with the same approval and key', async () => {
+  const { child: own } = await aPayer(stage, approving)
+  const price = challengeOf(offer({ amount: '900000' }))
+  const changes = { fromWalletId: own.id }
+  const waiting = await payUrl({ url: (await aFailingSeller([], price)).url, changes })
+  const paymentId = String(waiting.body.id)
+  await approve(stage, z.object({ id: z.string() }).parse(waiting.body.approval).id, paymentId)
+
+  const failing = await aFailingSeller([503, 500, 404, 200], price)
+  const repeat = { changes: { ...changes, approvedPaymentId: paymentId }, key: `approved-${paymentId}` }
+  const statuses: number[] = []
+  for (let turn = 0; turn < 4; turn += 1) {
+    const failed = await payUrl({ url: failing.url, ...repeat })
+    expect([failed.status, failed.body.id]).toEqual([200, null])
+    statuses.push(responseOf(failed).status)
+  }
+  expect(statuses).toEqual([503, 500, 404, 200])
+  const answers = await Promise.all(Array.from({ length: 4 }, () => payUrl({ url: failing.url, ...repeat })))
+  const paid = answers.filter(({ status }) => status === 201)
+  expect(paid.map(({ body }) => [body.id, body.outcome])).toContainEqual([paymentId, 'paid'])
+  expect(answers.filter(({ status }) => status !== 201).map(codeOf)).toEqual(
+    answers.filter(({ status }) => status !== 201).map(() => 'idempotency-in-progress'),
+  )
+  expect((await payUrl({ url: failing.url, ...repeat })).body).toEqual(must(paid[0]).body)
+  expect([failing.paidWith.length, new Set(failing.paidWith).size]).toEqual([1, 1])
+})
+
+test('what a seller delivers without a payment is returned to a repeat, and not requested again', async () => {
+  const served: string[] = []
+  const url = await sellers.serve(createServer((_, res) => res.end(`free ${served.push('one')}`)))
+  const first = await payUrl({ url, changes: { method: 'POST', body: '{}' }, key: 'free' })
+  const again = await payUrl({ url, changes: { method: 'POST', body: '{}' }, key: 'free' })
+  expect([again.body, served.length]).toEqual([first.body, 1])
+})
+
+test('a repeat whose seller gave a 402 that was paid before pays the next 402', async () => {
+  const withId = (challengeId: string) => challengeOf(offer({ extra: { ...usdc.eip712, challengeId }, payTo }))
+  const payTo = stranger()
+  let current = withId('stale')
+  const seller = await sellers.serve(
+    createServer((req, res) => {
+      if (req.headers['payment-signature'] === undefined) res.writeHead(402, current.headers).end('{}')
+      else res.end('goods')
+    }),
+  )
+  expect((await payUrl({ url: seller, key: 'stale-1' })).status).toBe(201)
+  const refused = await payUrl({ url: seller, key: 'stale-2' })
+  expect([refused.status, codeOf(refused)]).toEqual([409, 'challenge-already-paid'])
+  current = withId('fresh')
+  const paid = await payUrl({ url: seller, key: 'stale-2' })
+  expect([paid.status, paid.body.outcome]).toEqual([201, 'paid'])
+})
+
 test.each([
   ['neither a challenge nor a URL', { url: undefined }],
   ['both', { challenge: challengeOf(offer()) }],

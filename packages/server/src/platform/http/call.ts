@@ -224,7 +224,8 @@ async function respondOnceWithLease(
   const fresh = await response({ ...ctx, idempotency: handle }, operation, request).catch((error: unknown) =>
     problemResponse(ctx, error),
   )
-  if (fresh.isOpen !== true) await idempotency.finishLease(ctx, requested, ctx.requestId, storable(fresh))
+  if (fresh.runsAgain === true) await idempotency.releaseClaim(ctx, requested.key, ctx.requestId)
+  else if (fresh.isOpen !== true) await idempotency.finishLease(ctx, requested, ctx.requestId, storable(fresh))
   return fresh
 }
 
@@ -258,7 +259,7 @@ async function respondOnceForStream(
     await idempotency.finishLease(ctx, unread, claim, storable(fresh))
     return fresh
   } catch (error) {
-    await idempotency.releaseUnread(ctx, key, claim)
+    await idempotency.releaseClaim(ctx, key, claim)
     throw error
   }
 }

@@ -214,8 +214,8 @@ export function unreadHandle(
   }
 }
 
-/** Releases a key that was tied to nothing: a request that was refused before its body was read is evaluated again on a repeat. */
-export async function releaseUnread(
+/** Releases a key that was tied to nothing, such as that of a request that was refused before its body was read. A repeat runs again. */
+export async function releaseClaim(
   ctx: Pick<Ctx, 'db' | 'keptBytes' | 'shareOwner' | 'tenant'>,
   key: string,
   claim: string,

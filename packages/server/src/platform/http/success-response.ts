@@ -29,6 +29,8 @@ export interface RawResponse {
   readonly cookies?: readonly string[]
   /** The outcome is still open: the response is not stored for its Idempotency-Key. */
   readonly isOpen?: boolean
+  /** Nothing was committed: the Idempotency-Key is released, and a repeat runs again. */
+  readonly runsAgain?: boolean
   /** The bytes of what was read for the body, if they are not those of the body. */
   readonly bytesRead?: number
   /** The bytes of a file that is streamed as it is read. */
@@ -60,7 +62,11 @@ export function successResponse(operation: Operation<Deps>, request: RawRequest,
   }
   const schema = operation.otherOutputs?.[status] ?? operation.output
   if (status === 204 || status === 304 || schema === undefined) return { status, headers, body: noBody }
-  return { ...json(status, headers, schema.parse(value)), isOpen: reply?.isOpen === true }
+  return {
+    ...json(status, headers, schema.parse(value)),
+    isOpen: reply?.isOpen === true,
+    runsAgain: reply?.runsAgain === true,
+  }
 }
 
 /** Most bytes of a page as JSON: a page of larger items has fewer of them, and at least one. */

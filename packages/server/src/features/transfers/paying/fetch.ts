@@ -62,7 +62,7 @@ export async function payUrl(ctx: Ctx, request: UrlPayment): Promise<Reply> {
 async function fetchPaid(ctx: Ctx, request: UrlPayment): Promise<Reply> {
   const first = await send(ctx, request)
   if (first.kind === 'failed') throw refusalOf(first)
-  if (first.status !== 402) return replyOf(200, { id: null, response: shownResponse(first) }, first)
+  if (first.status !== 402) return unpaid(first)
   await ctx.refuseEnded?.()
   const transferId = await storePayment(ctx, { ...request, challenge: challengeOf(first) })
   const { isWaiting, isFetching: _, ...payment } = await paymentOf(ctx, transferId)
@@ -72,16 +72,25 @@ async function fetchPaid(ctx: Ctx, request: UrlPayment): Promise<Reply> {
   const outcome = outcomeOf(second)
   const response = second.kind === 'responded' ? second : undefined
   await keepOutcome(ctx.db, transferId, { outcome, status: response?.status })
-  return replyOf(
-    201,
-    { ...payment, outcome, response: response === undefined ? null : shownResponse(response) },
-    response,
-  )
+  return replyOf({ ...payment, outcome, response: response === undefined ? null : shownResponse(response) }, response)
+}
+
+/**
+ * The response of a seller that requires no payment. A failure is not stored for the Idempotency-Key: nothing was paid, and an approved payment can
+ * still be made by a repeat. Other responses are stored, because the seller may have done what was requested; a long one is not.
+ */
+function unpaid(response: Responded): Reply {
+  const runsAgain = response.status >= 400 || isLong(response)
+  return new Reply(200, { id: null, response: shownResponse(response) }, {}, { runsAgain })
+}
+
+function isLong({ bytes }: Responded): boolean {
+  return bytes.length > keptBytesMax
 }
 
 /** A long response is not stored: a repeat gets one from the payment, without the body. */
-function replyOf(status: number, body: unknown, seen: Responded | undefined): Reply {
-  return new Reply(status, body, {}, { isOpen: (seen?.bytes.length ?? 0) > keptBytesMax })
+function replyOf(body: unknown, seen: Responded | undefined): Reply {
+  return new Reply(201, body, {}, { isOpen: seen !== undefined && isLong(seen) })
 }
 
 function send(

@@ -55,6 +55,8 @@ const nonceBytes = 32
 const openMax = { address: 1_000, caller: 2_500, organisation: 5_000 }
 /** Seconds after which to retry a payment that still waits for its approval. */
 const approvalSeconds = 5
+/** Seconds after which to fetch a URL again whose 402 was paid before. */
+const freshChallengeSeconds = 1
 const plainKey = /^[\x20-\x7e]{1,512}$/
 /** Milliseconds for which a payment of a URL may wait for custody and for the seller. */
 const fetchMs = 45_000
@@ -124,7 +126,10 @@ async function storeNew(ctx: Ctx, request: ChallengePayment, source: SourceWalle
   })
 }
 
-/** Runs the work under the wallet's policy. A challenge for which a payment exists is refused. */
+/**
+ * Runs the work under the wallet's policy. A challenge for which a payment exists is refused; if the service fetched it, only for now, because a
+ * repeat fetches another one.
+ */
 async function storeUnderPolicy<T>(
   ctx: Pick<Ctx, 'audit' | 'db' | 'takeRefusalRecord' | 'tenant'>,
   { message }: Planned,
@@ -134,9 +139,10 @@ async function storeUnderPolicy<T>(
     return await underPolicy(ctx, work)
   } catch (error) {
     if (!isChallengeTaken(error)) throw error
-    const { challengeKey } = message
+    const { challengeKey, fetchUntil } = message
     const known = challengeKey === undefined ? undefined : await findPaymentOf(ctx.db, ctx.tenant, challengeKey)
-    throw failPaying('challenge-already-paid', { paymentId: known ?? null })
+    const retryAfterSeconds = fetchUntil === undefined ? undefined : freshChallengeSeconds
+    throw failPaying('challenge-already-paid', { paymentId: known ?? null, retryAfterSeconds })
   }
 }
 
