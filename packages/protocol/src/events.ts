@@ -272,10 +272,9 @@ export const eventCatalogue = {
       refusedAt: time('When it was refused, was canceled or expired.'),
     },
   },
-  /** A withdrawal progressed (`conversion_complete`), or the partner reports a refund (`refund` is `done`). */
+  /** A withdrawal progressed (`conversion_complete`), or the `refund` of a failed one changed. */
   'withdrawal.updated': {
-    description:
-      'A withdrawal progressed (`conversion_complete`), or the partner reports a refund (`refund` is `done`).',
+    description: 'A withdrawal progressed (`conversion_complete`), or the `refund` of a failed one changed.',
     fields: {
       withdrawalId: id('wdr', 'The withdrawal.'),
       walletId: id('mwt', 'The wallet that the money left.'),

@@ -3709,7 +3709,7 @@ export interface webhooks {
                     readonly "application/json": components["schemas"]["DeliveryBody"] & {
                         /** @constant */
                         readonly type?: "withdrawal.updated";
-                        /** @description A withdrawal progressed (`conversion_complete`), or the partner reports a refund (`refund` is `done`). */
+                        /** @description A withdrawal progressed (`conversion_complete`), or the `refund` of a failed one changed. */
                         readonly payload?: {
                             /** @description The withdrawal. */
                             readonly withdrawalId: string;

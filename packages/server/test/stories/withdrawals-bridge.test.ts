@@ -170,6 +170,26 @@ test.each([
   expect(await reportOf(one)).toEqual(['withdrawal.failed'])
 })
 
+test('the refund of a failed withdrawal follows what the partner does with the tokens, and each change is published once', async () => {
+  const one = await begun()
+  await says(one.payout, 'missing_return_policy')
+  await until(one, 'failed')
+  expect((await read(one)).refund).toBe('held')
+  await says(one.payout, 'undeliverable')
+  await expect.poll(async () => (await read(one)).refund).toBe('expected')
+  expect(await lastUpdateOf(one)).toMatchObject({ status: 'failed', refund: 'expected' })
+  await says(one.payout, 'error')
+  await expect.poll(async () => (await read(one)).refund).toBe('held')
+  await says(one.payout, 'refunded')
+  await expect.poll(async () => (await read(one)).refund).toBe('done')
+  expect(await reportOf(one)).toEqual([
+    'withdrawal.failed',
+    'withdrawal.updated',
+    'withdrawal.updated',
+    'withdrawal.updated',
+  ])
+})
+
 test('money that a bank returns fails a completed withdrawal, and the refund is followed to its end', async () => {
   const one = await begun()
   await says(one.payout, 'payment_processed')

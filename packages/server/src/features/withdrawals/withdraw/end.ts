@@ -12,8 +12,8 @@ import {
   markCompleted,
   markConverted,
   markFailed,
-  markRefunded,
   markReleasedAt,
+  setRefund,
   type WithdrawalRow,
 } from './store.ts'
 
@@ -72,14 +72,15 @@ export async function recordConversion(
   await publishUpdated(ctx, tx, { ...row, status: 'conversion_complete' })
 }
 
-/** Marks that the partner reports to have sent the tokens of a failed withdrawal back. */
+/** Stores what the partner reports of the tokens of a failed withdrawal since then, such as that it sent them back. */
 export async function recordRefund(
   ctx: Pick<Ctx, 'clock' | 'publish' | 'tenant'>,
   tx: Tx,
   row: WithdrawalRow,
+  refund: PayoutFailure['refund'],
 ): Promise<void> {
-  await markRefunded(tx, ctx.tenant, row.id)
-  await publishUpdated(ctx, tx, { ...row, refund: 'done' })
+  await setRefund(tx, ctx.tenant, row.id, refund)
+  await publishUpdated(ctx, tx, { ...row, refund })
 }
 
 async function publishUpdated(

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { PayoutState } from '../../../partners/offramp/port.ts'
-import { nextPollMs, progressOf } from './follow.ts'
+import { nextPollMs, progressOf, refundNow } from './follow.ts'
 
 const dayMs = 86_400_000
 
@@ -40,4 +40,16 @@ test('a payout only moves forward; a completed one may still be returned, and a 
     ['stale', 'stale', 'same', 'returned'],
     ['stale', 'stale', 'paid', 'same'],
   ])
+})
+
+test('the refund of a failed withdrawal changes with what the partner reports, until the tokens are sent back', () => {
+  const failed = (refund: 'none' | 'expected' | 'done' | 'held') => ({ failure: { reason: 'any', refund } })
+  const held = { status: 'failed', refund: 'held' } as const
+  expect(refundNow(held, failed('expected'))).toBe('expected')
+  expect(refundNow({ ...held, refund: 'expected' }, failed('held'))).toBe('held')
+  expect(refundNow({ ...held, refund: 'expected' }, failed('none')), 'it has the tokens').toBe('held')
+  expect(refundNow(held, failed('done'))).toBe('done')
+  for (const same of [failed('held'), failed('none'), {}]) expect(refundNow(held, same)).toBeUndefined()
+  expect(refundNow({ ...held, refund: 'done' }, failed('held'))).toBeUndefined()
+  expect(refundNow({ ...held, refund: null }, failed('held')), 'the partner has no tokens').toBeUndefined()
 })

@@ -72,7 +72,8 @@ function applyStatus(
     if (progress === 'stale' && row.status !== 'failed') return
     await setPartnerStatus(tx, ctx.tenant, row.id, payout)
     if (progress === 'paid') return completeFailed(ctx, tx, row)
-    if (isOwed(row) && payout.failure?.refund === 'done') await recordRefund(ctx, tx, row)
+    const refund = refundNow(row, payout)
+    if (refund !== undefined) await recordRefund(ctx, tx, row, refund)
     if (progress === 'same' || progress === 'stale') return
     if (payout.state === 'conversion_complete') await recordConversion(ctx, tx, row)
     if (payout.state === 'completed') await complete(ctx, tx, row)
@@ -96,8 +97,18 @@ async function completeFailed(
   if (isOwed(row)) await complete(ctx, tx, row)
 }
 
+/**
+ * The new refund state of a failed withdrawal whose tokens the partner still has, if the payout names another one than the row. A payout that is
+ * `failed` without a refund state, or in progress again, changes nothing.
+ */
+export function refundNow(row: Known, payout: Pick<Payout, 'failure'>): PayoutFailure['refund'] | undefined {
+  if (!isOwed(row) || payout.failure === undefined) return undefined
+  const refund = refundOf(payout)
+  return refund === row.refund ? undefined : refund
+}
+
 /** The refund state of tokens that the partner has received, whatever status the payout has. */
-function refundOf({ failure }: Payout): PayoutFailure['refund'] {
+function refundOf({ failure }: Pick<Payout, 'failure'>): PayoutFailure['refund'] {
   const refund = failure?.refund ?? 'expected'
   return refund === 'none' ? 'held' : refund
 }

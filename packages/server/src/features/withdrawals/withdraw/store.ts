@@ -205,10 +205,15 @@ export async function markCompleted(
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
 }
 
-/** Marks that the partner reports to have sent the tokens of a failed one back; its event stays valid. */
-export async function markRefunded(tx: Tx, tenant: Tenant, withdrawalId: WithdrawalId): Promise<void> {
+/** Stores where the tokens of a failed one are now, as the partner reports it; its event stays valid. */
+export async function setRefund(
+  tx: Tx,
+  tenant: Tenant,
+  withdrawalId: WithdrawalId,
+  refund: PayoutFailure['refund'],
+): Promise<void> {
   await tx.run(sql`
-    update withdrawals set refund = 'done'
+    update withdrawals set refund = ${refund}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
 }
 
