@@ -13,10 +13,13 @@ interface KeyedRequest extends Pick<RequestOptions, 'body' | 'query'> {
 /** Thrown for a request that may have taken effect, with the Idempotency-Key that repeats it. `cause` is why there is no response. */
 export class OutcomeUnknownError extends Error {
   readonly idempotencyKey: string
+  /** The run that may have taken effect. `earlier`: one with the same key, because the service refused this one before it looked at the key. */
+  readonly run: 'this' | 'earlier'
 
-  constructor(cause: unknown, idempotencyKey: string) {
+  constructor(cause: unknown, { idempotencyKey, run }: Pick<OutcomeUnknownError, 'idempotencyKey' | 'run'>) {
     super('The outcome of the request is not known.', { cause })
     this.idempotencyKey = idempotencyKey
+    this.run = run
   }
 }
 
@@ -36,7 +39,8 @@ export function acceptedExitCode(response: unknown): 0 | 3 {
 
 /**
  * Sends a request that must not take effect twice, with the key of `--idempotency-key` or a new one. The signals that
- * stop the program stop the wait for its response. Throws the service's refusal, or an `OutcomeUnknownError`.
+ * stop the program stop the wait for its response. Throws the service's refusal, or an `OutcomeUnknownError`: also if a request with a given key was
+ * refused before the key was looked at, because the outcome of an earlier run with it may not be known.
  */
 export async function sendKeyed(
   purser: Purser,
@@ -44,13 +48,18 @@ export async function sendKeyed(
   { options }: Pick<Args, 'options'>,
   io: Pick<Io, 'untilStopped'>,
 ): Promise<Keyed> {
-  const idempotencyKey = options['idempotency-key'] ?? `cli-${randomBytes(16).toString('hex')}`
+  const given = options['idempotency-key']
+  const idempotencyKey = given ?? `cli-${randomBytes(16).toString('hex')}`
   const signal = io.untilStopped()
   try {
     const response = await purser.request(method, path, { ...request, idempotencyKey, signal })
     return { response, idempotencyKey }
   } catch (error) {
     const isUnknown = signal.aborted || (error instanceof PurserError && !error.isOutcomeKnown)
-    throw isUnknown ? new OutcomeUnknownError(error, idempotencyKey) : error
+    if (isUnknown) throw new OutcomeUnknownError(error, { idempotencyKey, run: 'this' })
+    const isBeforeKey = error instanceof PurserError && error.isBeforeKey
+    throw isBeforeKey && given !== undefined
+      ? new OutcomeUnknownError(error, { idempotencyKey, run: 'earlier' })
+      : error
   }
 }

@@ -57,11 +57,11 @@ function outcomeOf(error: unknown): Outcome | undefined {
   return error instanceof OutcomeUnknownError ? outcomeOfUnknown(error) : undefined
 }
 
-/** The outcome of a request that may have taken effect: why it is not known, and the key to repeat it with. */
-function outcomeOfUnknown({ cause, idempotencyKey }: OutcomeUnknownError): Outcome {
+/** The outcome of a request that, or an earlier run of which, may have taken effect: why it is not known, and the key to repeat it with. */
+function outcomeOfUnknown({ cause, idempotencyKey, run }: OutcomeUnknownError): Outcome {
   const { lines, json } = cause instanceof PurserError ? refusalOf(cause) : interrupted
   const advice =
-    'The request may have been done. To find out, run the same command within 24 hours with ' +
+    `${run === 'earlier' ? 'An earlier run with this key' : 'The request'} may have been done. To find out, run the same command within 24 hours with ` +
     `--idempotency-key ${idempotencyKey}. With another key it can be done twice.`
   return { exitCode: 2, lines: [...lines, advice], json: { error: { ...json, idempotencyKey, advice } } }
 }

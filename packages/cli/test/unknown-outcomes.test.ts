@@ -43,6 +43,34 @@ test.each([
   })
 })
 
+test.each([
+  [401, 'unauthorized'],
+  [403, 'insufficient-scope'],
+  [429, 'rate-limit-exceeded'],
+])(
+  'a repeat with a key that gets %i decides nothing of an earlier run with it, and ends with 2',
+  async (status, code) => {
+    const refusal = problem(status, code, {}, { 'retry-after': '3600' })
+    fake.script('', refusal, refusal)
+    const repeat = [...pay, '--idempotency-key', 'report-7']
+    const people = await ran(repeat, { env: env(), fetch: globalThis.fetch })
+    expect(people).toMatchObject({ code: 2, stdout: '' })
+    expect(people.stderr).toContain('An earlier run with this key may have been done.')
+    expect(people.stderr).toContain('--idempotency-key report-7.')
+    const first = await ran(pay, { env: env(), fetch: globalThis.fetch })
+    expect([first.code, first.stderr], 'no earlier run has a new key').toEqual([
+      1,
+      expect.not.stringContaining('--idempotency-key'),
+    ])
+  },
+)
+
+test('a repeat with a key that is refused for what it contains ends with 1', async () => {
+  fake.script('', problem(422, 'price-too-high'))
+  const { code } = await ran([...pay, '--idempotency-key', 'report-7'], { env: env(), fetch: globalThis.fetch })
+  expect(code).toBe(1)
+})
+
 test('a payment that was refused ends with 1, and without a key to repeat it with', async () => {
   fake.script('', problem(422, 'price-too-high'))
   const { code, stderr } = await ran(pay, { env: env(), fetch: globalThis.fetch })
