@@ -149,8 +149,8 @@ export interface QuorumReads {
   areNoncesLost(questions: readonly SentNonce[]): Promise<readonly NodeVerdict[]>
   /**
    * The hash of a transaction of the account with exactly these calls, at this nonce or another, confirmed by a majority. Hashes that `isOurs`
-   * returns are skipped. At another nonce, the transaction was not made before `since`. Undefined when none is found, which proves nothing: nodes
-   * without historical state do not find transfers of native coin. `onRemaining` is called when a majority has found nothing and other nodes still search: they have ten minutes
+   * returns are skipped. The transaction was not made before `since`. Undefined when none is found, which proves nothing: nodes without historical
+   * state do not find transfers of native coin. `onRemaining` is called when a majority has found nothing and other nodes still search: they have ten minutes
    * more. Throws `chain-unavailable` when no node could search, when a majority does not end its search within an hour, or once `stopped` is aborted.
    */
   findSameCall(

@@ -51,10 +51,10 @@ export function createSameCall(search: Search): Pick<QuorumReads, 'findSameCall'
         async search(rpc, stopped) {
           const candidates = await findCandidates(rpc, logs, { call, range: { ...range, stopped }, since })
           stopped.throwIfAborted()
-          const known = await isOurs(candidates.map(({ hash }) => hash))
-          for (const candidate of candidates.filter(({ hash }) => !known.has(hash))) {
+          const known = await isOurs(candidates)
+          for (const hash of candidates.filter((one) => !known.has(one))) {
             stopped.throwIfAborted()
-            if (await isConfirmed(decision, candidate, call)) return candidate.hash
+            if (await isConfirmed(decision, hash, call)) return hash
           }
           return undefined
         },
@@ -63,30 +63,21 @@ export function createSameCall(search: Search): Pick<QuorumReads, 'findSameCall'
   }
 }
 
-/** A transaction that one node reports. */
-interface Candidate {
-  readonly hash: Hex
-  /** A node that names another one could show an earlier transaction as this one. */
-  readonly nonce: bigint
-}
-
 /**
- * The account's transactions with these calls at this node, the one at the nonce first. Excludes those at another nonce that were mined before
- * `since`, which belong to something else. The one at the nonce is the transaction of the row whenever it was mined: a nonce is used once. Its
- * row may be newer, if a restored database made it again or if the clock of the process that made it was ahead.
+ * The account's transactions with these calls at this node, the one at the nonce first. Excludes those mined before `since`, which belong to
+ * something else.
  */
 async function findCandidates(
   rpc: Rpc,
   logs: LogReader,
   { call, range, since }: { readonly call: SentCallId; readonly range: LogRange; readonly since: Date },
-): Promise<Candidate[]> {
+): Promise<Hex[]> {
   const oldestMs = BigInt(since.getTime() - clockSkewMs)
-  const candidates = new Map<Hex, Candidate>()
+  const candidates = new Set<Hex>()
   const seen = new Set<Hex>()
   const consider = async (transaction: unknown): Promise<void> => {
     if (!isRecord(transaction) || !isSentCall(transaction, call)) return
-    const [hash, nonce] = [readHex(transaction.hash, 'transaction hash'), nonceOf(transaction)]
-    if (nonce === call.nonce || (await minedAtMs(rpc, transaction)) >= oldestMs) candidates.set(hash, { hash, nonce })
+    if ((await minedAtMs(rpc, transaction)) >= oldestMs) candidates.add(readHex(transaction.hash, 'transaction hash'))
   }
   await consider(
     await findAtNonce(rpc, call, range).catch((error: unknown) => {
@@ -103,17 +94,17 @@ async function findCandidates(
       if (!seen.has(hash)) await consider(await rpc.result('eth_getTransactionByHash', [hash]))
       seen.add(hash)
     }
-  return [...candidates.values()]
+  return [...candidates]
 }
 
-/** The transaction at the account's nonce if it makes these calls, otherwise undefined. Blocks before the range are searched if the nonce was used there. */
+/** The transaction at the account's nonce if it makes these calls, otherwise undefined. */
 async function findAtNonce(rpc: Rpc, call: SentCallId, range: LogRange): Promise<unknown> {
   const isUsedAt = async (block: bigint): Promise<boolean> => {
     const count = await rpc.result('eth_getTransactionCount', [call.sender, quantity(block)])
     return readQuantity(count, 'transaction count') > call.nonce
   }
-  if (!(await isUsedAt(range.to))) return undefined
-  let [unused, used] = (await isUsedAt(range.from)) ? [-1n, range.from] : [range.from, range.to]
+  let [unused, used] = [range.from, range.to]
+  if ((await isUsedAt(unused)) || !(await isUsedAt(used))) return undefined
   while (used - unused > 1n) {
     const middle = (used + unused) / 2n
     if (await isUsedAt(middle)) used = middle
@@ -121,11 +112,7 @@ async function findAtNonce(rpc: Rpc, call: SentCallId, range: LogRange): Promise
   }
   const block = await rpc.result('eth_getBlockByNumber', [quantity(used), true])
   const transactions = isRecord(block) && Array.isArray(block.transactions) ? block.transactions : []
-  return transactions.find((one) => isSentCall(one, call) && nonceOf(one) === call.nonce)
-}
-
-function nonceOf({ nonce }: Readonly<Record<string, unknown>>): bigint {
-  return readQuantity(nonce, 'nonce')
+  return transactions.find((one) => isSentCall(one, call) && readQuantity(one.nonce, 'nonce') === call.nonce)
 }
 
 async function minedAtMs(rpc: Rpc, { blockNumber }: Readonly<Record<string, unknown>>): Promise<bigint> {
@@ -133,20 +120,16 @@ async function minedAtMs(rpc: Rpc, { blockNumber }: Readonly<Record<string, unkn
   return readQuantity(isRecord(block) ? block.timestamp : undefined, 'block timestamp') * 1_000n
 }
 
-async function isConfirmed(decision: Decision, { hash, nonce }: Candidate, call: SentCallId): Promise<boolean> {
+async function isConfirmed(decision: Decision, hash: Hex, call: SentCallId): Promise<boolean> {
   const ask = async (rpc: Rpc): Promise<readonly ('yes' | 'no')[]> => {
     const [response] = await rpc.batch([{ method: 'eth_getTransactionByHash', params: [hash] }])
-    const transaction = resultOf(response)
-    return [isSentCall(transaction, call) && nonceOf(transaction) === nonce ? 'yes' : 'no']
+    return [isSentCall(resultOf(response), call) ? 'yes' : 'no']
   }
   return (await decision.vote({ count: 1, ask }))[0] === 'yes'
 }
 
 /** Whether the transaction is of the account, in a block, and makes these calls in this order. */
-function isSentCall(
-  transaction: unknown,
-  { sender, calls }: SentCallId,
-): transaction is Readonly<Record<string, unknown>> {
+function isSentCall(transaction: unknown, { sender, calls }: SentCallId): boolean {
   if (!isRecord(transaction) || typeof transaction.from !== 'string' || typeof transaction.blockHash !== 'string')
     return false
   if (!sameAddress(transaction.from as Address, sender)) return false
