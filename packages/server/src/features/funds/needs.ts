@@ -95,7 +95,7 @@ export async function retryOnContention<T>({ clock }: { readonly clock: Clock },
     } catch (error) {
       const isContended = error instanceof Error && error.cause === contended
       if (!isContended) throw error
-      if (clock.now().getTime() >= until) throw failPlatform('service-unavailable', {}, contended)
+      if (clock.now().getTime() >= until) throw failPlatform('service-unavailable', {}, error)
     }
   }
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { PayoutState } from '../../../partners/offramp/port.ts'
-import { nextPollMs, progressOf, refundNow } from './follow.ts'
+import { isLateReading, nextPollMs, progressOf, refundNow } from './follow.ts'
 
 const dayMs = 86_400_000
 
@@ -40,6 +40,15 @@ test('a payout only moves forward; a completed one may still be returned, and a 
     ['stale', 'stale', 'same', 'returned'],
     ['stale', 'stale', 'paid', 'same'],
   ])
+})
+
+test('a reading that began before the failure was stored is late, and one that began after it or of another status is not', () => {
+  const failedAt = new Date('2026-12-01T10:00:00.000Z')
+  const [before, after] = [new Date(failedAt.getTime() - 1), new Date(failedAt.getTime() + 1)]
+  expect(isLateReading({ status: 'failed', failedAt }, before)).toBe(true)
+  for (const readAt of [failedAt, after]) expect(isLateReading({ status: 'failed', failedAt }, readAt)).toBe(false)
+  expect(isLateReading({ status: 'completed', failedAt }, before), 'paid after a failure').toBe(false)
+  expect(isLateReading({ status: 'pending_conversion', failedAt: null }, before)).toBe(false)
 })
 
 test('the refund of a failed withdrawal changes with what the partner reports, until the tokens are sent back', () => {

@@ -55,18 +55,27 @@ async function followPayout(ctx: Ctx, row: WithdrawalRow, payoutId: string): Pro
   const payout = await partner.readPayout(payoutId, await requestedPayout(ctx, row))
   const about = { partner: partner.name, withdrawalId: row.id }
   if (payout === undefined) ctx.log.warn(about, 'the partner does not know a payout that it created; waiting')
-  else await applyStatus(ctx, row.id, payout)
+  else await applyStatus(ctx, row.id, { payout, readAt })
   await deleteHint(ctx.db, { partner: partner.name, payoutId }, readAt)
 }
 
-/** Stores the partner's status in the row, in one transaction with its event. */
+/**
+ * Whether a newer reading of the payout may have failed the withdrawal after this one began, in another process. Such a reading changes nothing: an old
+ * `completed` would complete the withdrawal again, and its failure would be published twice. While the partner has the tokens, the next poll is soon.
+ */
+export function isLateReading({ status, failedAt }: Pick<WithdrawalRow, 'status' | 'failedAt'>, readAt: Date): boolean {
+  return status === 'failed' && failedAt !== null && failedAt > readAt
+}
+
+/** Stores the partner's status in the row, in one transaction with its event. `readAt`: when the request to the partner began. */
 function applyStatus(
   ctx: Pick<Ctx, 'audit' | 'clock' | 'db' | 'log' | 'publish' | 'tenant'>,
   withdrawalId: WithdrawalId,
-  payout: Payout,
+  { payout, readAt }: { readonly payout: Payout; readonly readAt: Date },
 ): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)
+    if (isLateReading(row, readAt)) return
     const progress = progressOf(row.status, payout.state)
     // Of a failed one the operator needs to see what the partner does with its tokens.
     if (progress === 'stale' && row.status !== 'failed') return
